@@ -1,0 +1,114 @@
+"""The method's options."""
+
+from dataclasses import dataclass
+
+CHOICES = {
+    "prompt_assignment": ("batch", "label"),
+    "prompt_election": ("sample", "majority", "seen"),
+    "prompt_init": ("uniform", "normal", "zeros"),
+    "prompt_position": ("none", "cls"),
+    "readout": ("cls", "prompt", "patch"),
+    "key_update": ("mean", "gradient"),
+    "negatives": ("batch", "all"),
+    "metric": ("cosine", "euclidean"),
+    "normalise": ("backbone", "unit"),
+    "inputs": ("auto", "normalised"),
+}
+
+
+def check_choice(name: str, value: object) -> None:
+    """Raises ``ValueError`` naming what is allowed unless ``value`` is one of ``CHOICES[name]``."""
+    if value not in CHOICES[name]:
+        raise ValueError(f"{name}={value!r}: allowed are {', '.join(map(repr, CHOICES[name]))}")
+
+
+def check_positive_int(name: str, value: object) -> None:
+    """Raises unless ``value`` is an int of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name}={value!r}: must be an int, is {type(value).__name__}")
+    if value < 1:
+        raise ValueError(f"{name}={value!r}: must be at least 1")
+
+
+@dataclass(frozen=True)
+class F2OCLConfig:
+    """Options of F2OCL, checked at construction.
+
+    The defaults are this package's reading of the paper; ``F2OCLStrategy.paper()`` is the literal one.
+
+    Args:
+        prompt_length: tokens per prompt, L.
+        lr: step size of the prompts.
+        betas: Adam's decays for the prompts.
+        temperature: divides the similarities in the contrastive loss.
+        passes: optimiser steps per mini-batch.
+        keys: prompts concatenated for a prediction, nearest key first.
+        prompt_assignment: ``"batch"`` encodes a training mini-batch under one elected class's prompt;
+            ``"label"`` gives every sample its own label's prompt. The second leaks the label into the
+            embedding: the loss falls by encoding the label instead of the image, and predictions are
+            then just the nearest key's class.
+        prompt_election: whose prompt the mini-batch gets: ``"sample"``, the class of a random sample;
+            ``"majority"``, the most frequent class; ``"seen"``, any class seen so far.
+        prompt_init: ``"uniform"`` in [-1, 1), ``"normal"`` with deviation 0.02, or ``"zeros"``.
+        prompt_position: ``"cls"`` adds the class token's position embedding to prompts.
+        readout: the embedding: ``"cls"``, the mean over ``"prompt"`` outputs (CLS where there is no
+            prompt), or the mean over ``"patch"`` outputs.
+        key_update: ``"mean"``, running mean of the unprompted embeddings; ``"gradient"``, one gradient
+            step a mini-batch from a random key (Eq. 9).
+        key_lr: step size of ``key_update="gradient"``.
+        negatives: see :func:`avalanche_f2ocl.losses.contrastive_prompt_loss`.
+        exclude_self: likewise.
+        metric: of the nearest-class-mean head.
+        normalise: ``"backbone"``, mean and deviation of the backbone's configuration; ``"unit"``, none.
+        inputs: ``"auto"``, uint8 of any size or floats in [0, 1]; ``"normalised"``, floats that are
+            passed to the backbone untouched.
+        seed: drives every random draw.
+
+    Raises:
+        TypeError: a number of the wrong type.
+        ValueError: a value that is not allowed; the message names those that are.
+
+    Example:
+        >>> F2OCLConfig(prompt_length=5).prompt_length
+        5
+    """
+
+    prompt_length: int = 20
+    lr: float = 0.1
+    betas: tuple[float, float] = (0.9, 0.999)
+    temperature: float = 0.2
+    passes: int = 1
+    keys: int = 1
+    prompt_assignment: str = "batch"
+    prompt_election: str = "sample"
+    prompt_init: str = "uniform"
+    prompt_position: str = "none"
+    readout: str = "cls"
+    key_update: str = "mean"
+    key_lr: float = 0.1
+    negatives: str = "batch"
+    exclude_self: bool = False
+    metric: str = "cosine"
+    normalise: str = "backbone"
+    inputs: str = "auto"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("prompt_length", "passes", "keys"):
+            check_positive_int(name, getattr(self, name))
+        for name in ("lr", "temperature", "key_lr"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise TypeError(f"{name}={value!r}: must be a number, is {type(value).__name__}")
+            if not 0 < value < float("inf"):
+                raise ValueError(f"{name}={value!r}: must be positive and finite")
+        if not (isinstance(self.betas, (tuple, list)) and len(self.betas) == 2):
+            raise TypeError(f"betas={self.betas!r}: must be two numbers in [0, 1)")
+        if not all(0 <= beta < 1 for beta in self.betas):
+            raise ValueError(f"betas={self.betas!r}: must be two numbers in [0, 1)")
+        if not isinstance(self.exclude_self, bool):
+            raise TypeError(f"exclude_self={self.exclude_self!r}: must be True or False")
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int):
+            raise TypeError(f"seed={self.seed!r}: must be an int, is {type(self.seed).__name__}")
+        for name in CHOICES:
+            check_choice(name, getattr(self, name))

@@ -1,0 +1,48 @@
+"""Classifiers on embeddings, learned by streaming sums.
+
+A head is a :class:`ClassMeans` (its means are the prototypes of the contrastive loss) with
+
+- ``add_rows(count)`` for new classes,
+- ``update(z, rows)`` with ``z (B, D)`` and ``rows (B,)``, once per mini-batch,
+- ``logits(z) -> (B, C)``, higher is nearer, :data:`MASKED_LOGIT` for classes without a sample.
+"""
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from avalanche_f2ocl.class_means import ClassMeans
+
+MASKED_LOGIT = -1e9
+"""Logit of a class that may not be predicted; finite, so that losses on it stay finite."""
+
+
+class NCMHead(ClassMeans):
+    """Nearest-class-mean classifier (paper, Eqs. 2, 8 and 11).
+
+    Args:
+        dim: length D of the embeddings.
+        metric: ``"cosine"`` (logit = cosine similarity to the prototype) or ``"euclidean"`` (logit =
+            minus the Euclidean distance).
+
+    Example:
+        >>> head = NCMHead(dim=2)
+        >>> _ = head.add_rows(2)
+        >>> head.update(torch.eye(2), torch.tensor([0, 1]))
+        >>> head.logits(torch.tensor([[3.0, 0.0]])).tolist()
+        [[1.0, 0.0]]
+    """
+
+    def __init__(self, dim: int, metric: str = "cosine") -> None:
+        super().__init__(dim)
+        self.metric = metric
+
+    def logits(self, z: Tensor) -> Tensor:
+        """Scores of ``z (B, D)`` for the classes so far: ``(B, C)`` float32."""
+        z, prototypes = z.float(), self.means()
+        if self.metric == "cosine":
+            scores = F.normalize(z, dim=1) @ F.normalize(prototypes, dim=1).T
+        else:
+            # Row by row: cdist's matrix-product shortcut rounds differently in batches of different size.
+            scores = -torch.cdist(z, prototypes, compute_mode="donot_use_mm_for_euclid_dist")
+        return scores.masked_fill(self.used("counts") == 0, MASKED_LOGIT)

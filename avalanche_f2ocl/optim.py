@@ -1,0 +1,128 @@
+"""Adam for tensors whose rows are born, used and left alone at different times."""
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+
+
+class RowAdam(Optimizer):
+    """Adam whose moments and step count live per row (first dimension) of each parameter.
+
+    A row that a step does not use keeps its value, moments and step count bit for bit; a row that is
+    used moves as under :class:`torch.optim.Adam` with one parameter per row. A stacked tensor under
+    the ordinary Adam would drift rows without gradient by their momentum.
+
+    A dense gradient uses the rows where it is not zero everywhere (finding them costs a pass over the
+    tensor, and on CUDA a host synchronisation). A sparse gradient, as
+    :meth:`avalanche_f2ocl.prompts.PromptPool.gather` makes it, names its rows: a step costs those rows
+    only. A parameter may gain rows between steps.
+
+    Args:
+        params: parameters or parameter groups; at least one dimension each.
+        lr: step size, positive.
+        betas: decay of the first and second moment, each in [0, 1).
+        eps: added to the denominator, positive.
+
+    Raises:
+        ValueError: an option outside its range.
+
+    Example:
+        >>> rows = torch.nn.Parameter(torch.zeros(3, 2))
+        >>> optimizer = RowAdam([rows], lr=0.1)
+        >>> rows[1].sum().backward()
+        >>> optimizer.step()
+        >>> rows[1].tolist() != [0, 0] and rows[0].tolist() == [0, 0]
+        True
+    """
+
+    def __init__(
+        self,
+        params: Iterable,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+    ) -> None:
+        if not lr > 0:
+            raise ValueError(f"lr={lr!r}: must be positive")
+        if not (len(betas) == 2 and all(0 <= beta < 1 for beta in betas)):
+            raise ValueError(f"betas={betas!r}: must be two numbers in [0, 1)")
+        if not eps > 0:
+            raise ValueError(f"eps={eps!r}: must be positive")
+        super().__init__(params, dict(lr=lr, betas=betas, eps=eps))
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        """One update of the used rows; returns the closure's loss, if there is a closure."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            for param in group["params"]:
+                if param.grad is not None:
+                    rows, grad = used_rows(param.grad)
+                    state = self._row_state(param)
+                    row_adam(param, rows, grad, **state, **{k: group[k] for k in ("lr", "betas", "eps")})
+        return loss
+
+    def _row_state(self, param: Tensor) -> dict[str, Tensor]:
+        state = self.state[param]
+        if not state:
+            state["exp_avg"] = torch.zeros_like(param)
+            state["exp_avg_sq"] = torch.zeros_like(param)
+            state["step"] = torch.zeros(len(param), dtype=torch.float64, device=param.device)
+        missing = len(param) - len(state["step"])
+        if missing > 0:
+            for name, tensor in state.items():
+                state[name] = torch.cat([tensor, tensor.new_zeros(missing, *tensor.shape[1:])])
+        return state
+
+
+def used_rows(grad: Tensor) -> tuple[Tensor, Tensor]:
+    """Rows that a gradient uses and their gradients: ``(R,)`` int64 and ``(R, ...)``.
+
+    Args:
+        grad: dense, or sparse in its first dimension alone.
+    """
+    if grad.is_sparse:
+        grad = grad.coalesce()  # does nothing, and does not synchronise, where rows are known to be distinct
+        return grad.indices()[0], grad.values()
+    rows = grad.flatten(1).any(1).nonzero().squeeze(1) if grad.dim() > 1 else grad.nonzero().squeeze(1)
+    return rows, grad[rows]
+
+
+def row_adam(
+    param: Tensor,
+    rows: Tensor,
+    grad: Tensor,
+    exp_avg: Tensor,
+    exp_avg_sq: Tensor,
+    step: Tensor,
+    lr: float,
+    betas: tuple[float, float],
+    eps: float,
+) -> None:
+    """Adam's update of ``param[rows]`` in place, with the moments and steps of those rows.
+
+    Args:
+        param, exp_avg, exp_avg_sq: ``(C, ...)``.
+        rows: ``(R,)`` int64, distinct.
+        grad: ``(R, ...)``.
+        step: ``(C,)`` float64, updates each row has had.
+        lr, betas, eps: as :class:`RowAdam`.
+
+    Source: Kingma and Ba, Adam, 2015, Algorithm 1.
+    """
+    beta1, beta2 = betas
+    count = step[rows] + 1
+    first = exp_avg[rows].lerp(grad, 1 - beta1)
+    second = exp_avg_sq[rows].mul(beta2).addcmul(grad, grad, value=1 - beta2)
+    step[rows], exp_avg[rows], exp_avg_sq[rows] = count, first, second
+
+    per_row = (-1,) + (1,) * (grad.dim() - 1)
+    step_size = (lr / (1 - beta1**count)).view(per_row)
+    root = (1 - beta2**count).sqrt().view(per_row)
+    denominator = (second.sqrt() / root.to(grad.dtype)).add(eps)
+    param[rows] = param[rows] - step_size.to(grad.dtype) * first / denominator

@@ -1,0 +1,84 @@
+"""Modules whose tensors have one row per class and grow as classes appear."""
+
+import torch
+from torch import Tensor, nn
+
+
+class ClassRows(nn.Module):
+    """Base of everything that is learned per class: ids, prompts, keys, head sums.
+
+    Tensors are registered with :meth:`register_rows` and hold ``capacity >= num_rows`` rows, so that a
+    new class costs a copy only now and then. Rows are never moved or changed by growth. A trainable
+    tensor stays the same ``Parameter`` object: an optimiser that holds it needs no notice.
+
+    ``state_dict`` holds the used rows only; loading takes the number of rows from the file.
+
+    Attributes:
+        num_rows: classes so far.
+    """
+
+    MIN_CHUNK = 64
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.num_rows = 0
+        self._row_names: list[str] = []
+
+    def register_rows(
+        self, name: str, *shape: int, dtype: torch.dtype = torch.float32, trainable: bool = False
+    ) -> None:
+        """Adds a tensor of shape ``(capacity, *shape)`` under ``name``, rows zero at birth."""
+        tensor = torch.zeros(0, *shape, dtype=dtype)
+        if trainable:
+            self.register_parameter(name, nn.Parameter(tensor))
+        else:
+            self.register_buffer(name, tensor)
+        self._row_names.append(name)
+
+    def used(self, name: str) -> Tensor:
+        """The used rows of a registered tensor, a view of shape ``(num_rows, ...)``."""
+        return getattr(self, name)[: self.num_rows]
+
+    def add_rows(self, count: int) -> slice:
+        """Adds ``count`` zero rows to every registered tensor.
+
+        Returns:
+            The slice of the new rows.
+        """
+        new = slice(self.num_rows, self.num_rows + count)
+        for name in self._row_names:
+            tensor = getattr(self, name)
+            if new.stop > len(tensor):
+                # An eighth more each time keeps both the copies and the slack small at any size.
+                chunk = max(self.MIN_CHUNK, len(tensor) // 8)
+                self._resize(name, max(new.stop, len(tensor) + chunk))
+        self.num_rows = new.stop
+        return new
+
+    def _resize(self, name: str, capacity: int) -> None:
+        old = getattr(self, name)
+        kept = min(len(old), capacity)
+        tensor = torch.zeros(capacity, *old.shape[1:], dtype=old.dtype, device=old.device)
+        tensor[:kept] = old.detach()[:kept]
+        if isinstance(old, nn.Parameter):
+            old.grad = None
+            old.data = tensor
+        else:
+            setattr(self, name, tensor)
+
+    def _save_to_state_dict(self, destination, prefix, keep_vars):
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        for name in self._row_names:
+            destination[prefix + name] = destination[prefix + name][: self.num_rows]
+
+    def _load_from_state_dict(self, state_dict, prefix, *args):
+        saved = {name: state_dict.get(prefix + name) for name in self._row_names}
+        fits = all(
+            tensor is not None and tensor.shape[1:] == getattr(self, name).shape[1:]
+            for name, tensor in saved.items()
+        )
+        if fits:  # otherwise torch names what is missing or of another shape
+            for name, tensor in saved.items():
+                self._resize(name, len(tensor))
+                self.num_rows = len(tensor)
+        super()._load_from_state_dict(state_dict, prefix, *args)
