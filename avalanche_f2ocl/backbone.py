@@ -1,0 +1,130 @@
+"""A frozen ViT that takes prompts among its tokens."""
+
+from pathlib import Path
+
+import torch
+from timm.data import resolve_model_data_config
+from timm.models import VisionTransformer
+from torch import Tensor, nn
+
+from avalanche_f2ocl.config import check_choice
+from avalanche_f2ocl.loading import load_vit
+from avalanche_f2ocl.preprocessing import ImagePreparation
+
+
+class PromptableViT(nn.Module):
+    """Wraps a timm ``VisionTransformer``: images and prompts in, one embedding per image out.
+
+    The ViT is frozen (``requires_grad_(False)`` and always in evaluation mode), its classifier unused.
+    Prompts stand between the prefix tokens (CLS, registers) and the patches. Without prompts the
+    embedding is the stock model's.
+
+    Args:
+        vit: a timm ``VisionTransformer``; frozen in place.
+        readout: ``"cls"``, ``"prompt"`` (CLS where there is no prompt) or ``"patch"``, after the last norm.
+        prompt_position: ``"none"``, or ``"cls"`` to add the class token's position embedding to prompts.
+        normalise: ``"backbone"``, mean and deviation from the ViT's configuration, or ``"unit"``, [0, 1].
+        inputs: ``"auto"`` or ``"normalised"``, see :func:`avalanche_f2ocl.checks.check_images`.
+
+    Attributes:
+        embed_dim: length D of the embedding.
+        image_size: side S of the square image the ViT takes, in pixels.
+        name: architecture and tag of the ViT's configuration.
+
+    Raises:
+        ValueError: an option that is not allowed, or that needs a class token the ViT does not have.
+
+    Example:
+        >>> vit = PromptableViT.load("micro_vit")
+        >>> images = torch.zeros(2, 3, 32, 32, dtype=torch.uint8)
+        >>> vit.encode(images).shape, vit.encode(images, torch.zeros(1, 5, 128)).shape
+        (torch.Size([2, 128]), torch.Size([2, 128]))
+    """
+
+    def __init__(
+        self,
+        vit: VisionTransformer,
+        readout: str = "cls",
+        prompt_position: str = "none",
+        normalise: str = "backbone",
+        inputs: str = "auto",
+    ) -> None:
+        super().__init__()
+        for name, value in (
+            ("readout", readout),
+            ("prompt_position", prompt_position),
+            ("normalise", normalise),
+            ("inputs", inputs),
+        ):
+            check_choice(name, value)
+        if readout != "patch" and not vit.has_class_token:
+            raise ValueError(f"readout={readout!r}: this backbone has no class token; allowed is 'patch'")
+        if prompt_position == "cls" and (not vit.has_class_token or vit.no_embed_class or vit.pos_embed is None):
+            raise ValueError("prompt_position='cls': this backbone's class token has no position; allowed is 'none'")
+        self.vit = vit.requires_grad_(False).eval()
+        self.readout, self.prompt_position = readout, prompt_position
+        self.embed_dim: int = vit.embed_dim
+        self.image_size: int = vit.patch_embed.img_size[0]
+        data = resolve_model_data_config(vit)
+        self.prepare = ImagePreparation(
+            self.image_size,
+            mean=data["mean"] if normalise == "backbone" else (0.0,) * 3,
+            std=data["std"] if normalise == "backbone" else (1.0,) * 3,
+            interpolation="bilinear" if data["interpolation"] == "bilinear" else "bicubic",
+            inputs=inputs,
+        )
+        cfg = getattr(vit, "pretrained_cfg", None) or {}
+        self.name = ".".join(filter(None, [cfg.get("architecture") or type(vit).__name__, cfg.get("tag")]))
+
+    @classmethod
+    def load(
+        cls,
+        backbone: str | nn.Module = "vit_base_patch16_224.augreg_in21k",
+        weights: str | Path | None = None,
+        image_size: int | None = None,
+        **options: str,
+    ) -> "PromptableViT":
+        """Loads a ViT (see :func:`avalanche_f2ocl.loading.load_vit`) and wraps it with ``options``."""
+        return cls(load_vit(backbone, weights, image_size), **options)
+
+    def train(self, mode: bool = True) -> "PromptableViT":
+        """Stays in evaluation mode: a frozen backbone has no dropout."""
+        return super().train(False)
+
+    @torch.no_grad()
+    def tokens(self, images: Tensor) -> Tensor:
+        """Images ``(B, C, H, W)`` to the blocks' input ``(B, T, D)``, the same for every prompt."""
+        vit = self.vit
+        x = vit.patch_embed(self.prepare(images))
+        return vit.norm_pre(vit.patch_drop(vit._pos_embed(x)))
+
+    def encode_tokens(self, tokens: Tensor, prompts: Tensor | None = None) -> Tensor:
+        """Embeds tokens under prompts.
+
+        Args:
+            tokens: ``(B, T, D)`` from :meth:`tokens`.
+            prompts: ``(B, L, D)``, or ``(1, L, D)`` for one prompt for all; gradients flow to it.
+
+        Returns:
+            ``(B, D)``.
+        """
+        vit, prefix = self.vit, self.vit.num_prefix_tokens
+        length = 0
+        if prompts is not None:
+            length = prompts.shape[1]
+            if self.prompt_position == "cls":
+                prompts = prompts + vit.pos_embed[:, :1]
+            prompts = prompts.expand(len(tokens), -1, -1)
+            tokens = torch.cat([tokens[:, :prefix], prompts, tokens[:, prefix:]], dim=1)
+        x = vit.norm(vit.blocks(tokens))
+        if self.readout == "patch":
+            x = x[:, prefix + length :].mean(1)
+        elif self.readout == "prompt" and length > 0:
+            x = x[:, prefix : prefix + length].mean(1)
+        else:
+            x = x[:, 0]
+        return vit.fc_norm(x)
+
+    def encode(self, images: Tensor, prompts: Tensor | None = None) -> Tensor:
+        """``f(x)`` or ``f(x, p)``: images ``(B, C, H, W)`` and prompts as above to ``(B, D)``."""
+        return self.encode_tokens(self.tokens(images), prompts)
