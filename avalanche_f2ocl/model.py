@@ -1,0 +1,156 @@
+"""F2OCL as a plain PyTorch module: what is saved, exported and served."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from avalanche_f2ocl.backbone import PromptableViT
+from avalanche_f2ocl.batch import OnlineBatch
+from avalanche_f2ocl.config import F2OCLConfig
+from avalanche_f2ocl.heads import NCMHead
+from avalanche_f2ocl.keys import GradientKeys, MeanKeys, key_scores
+from avalanche_f2ocl.losses import contrastive_prompt_loss
+from avalanche_f2ocl.online_model import OnlineModel, Prediction
+from avalanche_f2ocl.optim import RowAdam
+from avalanche_f2ocl.prompts import PromptPool, elect
+from avalanche_f2ocl.rng import generator
+
+
+class F2OCLModel(OnlineModel):
+    """Frozen backbone, class prompts, keys and a nearest-class-mean head (paper, Algorithm 1).
+
+    Args:
+        backbone: timm name with tag, ``"micro_vit"``, or a timm ``VisionTransformer``.
+        weights: local checkpoint for a named backbone.
+        image_size: side in pixels; default the backbone's own.
+        config: all options at once.
+        **options: single options of :class:`avalanche_f2ocl.config.F2OCLConfig`, over ``config``.
+
+    Attributes:
+        pool: the prompts.
+        keys: the keys.
+        optimizer: updates the prompts.
+
+    Raises:
+        TypeError, ValueError: see :class:`F2OCLConfig` and :func:`avalanche_f2ocl.loading.load_vit`.
+
+    Example:
+        >>> model = F2OCLModel("micro_vit", prompt_length=5)
+        >>> images = torch.randint(0, 256, (4, 3, 32, 32), dtype=torch.uint8)
+        >>> model.learn(images, [7, -3, 7, -3])
+        >>> model.class_ids.tolist(), model(images).shape
+        ([-3, 7], torch.Size([4, 2]))
+    """
+
+    def __init__(
+        self,
+        backbone: str | nn.Module = "vit_base_patch16_224.augreg_in21k",
+        *,
+        weights: str | Path | None = None,
+        image_size: int | None = None,
+        config: F2OCLConfig | None = None,
+        **options: Any,
+    ) -> None:
+        config = F2OCLConfig(**options) if config is None else replace(config, **options)
+        encoder = PromptableViT.load(
+            backbone,
+            weights,
+            image_size,
+            readout=config.readout,
+            prompt_position=config.prompt_position,
+            normalise=config.normalise,
+            inputs=config.inputs,
+        )
+        dim = encoder.embed_dim
+        super().__init__(encoder, NCMHead(dim, config.metric))
+        self.config = config
+        self.pool = PromptPool(config.prompt_length, dim, config.prompt_init, config.seed)
+        mean_keys = config.key_update == "mean"
+        self.keys = MeanKeys(dim) if mean_keys else GradientKeys(dim, config.key_lr, config.seed)
+        self.optimizer = RowAdam([self.pool.prompts], config.lr, config.betas)
+
+    def add_classes(self, ids: Tensor) -> None:
+        """A triplet of id, key and prompt, and a head row, for each of ``ids (N,)``."""
+        super().add_classes(ids)
+        self.pool.add_classes(ids)
+        self.keys.add_classes(ids)
+
+    def learn_batch(self, batch: OnlineBatch) -> None:
+        """Prompts by ``passes`` steps on the contrastive loss, then keys, then prototypes."""
+        for _ in range(self.config.passes):
+            self.optimizer.zero_grad()
+            self.contrastive_loss(batch).backward()
+            self.optimizer.step()
+        self.update_keys(batch)
+        self.update_prototypes(batch)
+
+    def contrastive_loss(self, batch: OnlineBatch) -> Tensor:
+        """The loss of one pass (Eqs. 3-7), scalar; its gradient flows to the mini-batch's prompts alone."""
+        z = self._embed(batch, trainable=True)
+        if batch.initial is None:
+            batch.initial = z.detach()[batch.first]
+        counts = self.head.counts[batch.rows]
+        prototypes = torch.where(counts.unsqueeze(1) == 0, batch.initial, self.head.means(batch.rows))
+        temperature, exclude_self = self.config.temperature, self.config.exclude_self
+        if self.config.negatives == "batch":
+            # Only the mini-batch's classes matter: a table of B rows, whatever the number of classes.
+            return contrastive_prompt_loss(
+                z, batch.first, prototypes, counts, temperature, exclude_self=exclude_self
+            )
+        table = self.head.means()
+        table[batch.rows] = prototypes
+        return contrastive_prompt_loss(
+            z, batch.rows, table, self.head.used("counts"), temperature, "all", exclude_self
+        )
+
+    @torch.no_grad()
+    def update_keys(self, batch: OnlineBatch) -> None:
+        """Moves the keys of the mini-batch's classes (Eq. 9); before the prototypes, whose counts weigh it."""
+        previous = self.head.counts[batch.class_rows]
+        self.keys.update(batch.q, batch.rows, batch.class_rows, batch.local, previous)
+
+    @torch.no_grad()
+    def update_prototypes(self, batch: OnlineBatch) -> None:
+        """Takes the embeddings under the updated prompts into the head (Eq. 8); ends the mini-batch."""
+        self.head.update(self._embed(batch, trainable=False), batch.rows)
+        self.batches += 1
+
+    def batch_logits(self, batch: OnlineBatch) -> Tensor:
+        """Similarity of q to the keys before the update, ``(B, C)``."""
+        return key_scores(batch.q, self.keys.vectors(), self.head.used("counts"))
+
+    def _embed(self, batch: OnlineBatch, trainable: bool) -> Tensor:
+        if self.config.prompt_assignment == "label":
+            rows, index = batch.class_rows, batch.local
+        else:
+            draw = generator(self.config.seed, "election", self.batches)
+            rows = elect(batch.host_rows, len(self.classes), self.config.prompt_election, draw)
+            rows, index = rows.to(self.device, non_blocking=True), None
+        prompts = self.pool.gather(rows) if trainable else self.pool.prompts[rows]
+        return self.backbone.encode_tokens(batch.tokens, prompts if index is None else prompts[index])
+
+    @torch.no_grad()
+    def predict_batch(self, images: Tensor) -> Prediction:
+        """Retrieves each image's prompts by its nearest keys (Eq. 10) and scores it under them (Eq. 11)."""
+        tokens = self.backbone.tokens(images)
+        q = self.backbone.encode_tokens(tokens)
+        scores = key_scores(q, self.keys.vectors(), self.head.used("counts"))
+        key_rows = scores.topk(min(self.config.keys, scores.shape[1]), dim=1).indices
+        return Prediction(self.logits_under(tokens, key_rows), tokens, key_rows)
+
+    @torch.no_grad()
+    def logits_under(self, tokens: Tensor, rows: Tensor) -> Tensor:
+        """Scores under given prompts.
+
+        Args:
+            tokens: ``(B, T, D)``.
+            rows: whose prompts, concatenated in this order, ``(B, K)`` int64.
+
+        Returns:
+            ``(B, C)``.
+        """
+        prompts = self.pool.prompts[rows].flatten(1, 2)
+        return self.head.logits(self.backbone.encode_tokens(tokens, prompts))

@@ -1,0 +1,93 @@
+"""The pool of class prompts: born with a class, retrieved by row, assigned to mini-batches."""
+
+import torch
+from torch import Tensor
+
+from avalanche_f2ocl.rng import generator
+from avalanche_f2ocl.rows import ClassRows
+
+
+class PromptPool(ClassRows):
+    """One prompt of L tokens per class.
+
+    Args:
+        length: tokens per prompt, L.
+        dim: length D of a token.
+        init: ``"uniform"`` in [-1, 1), ``"normal"`` with deviation 0.02, or ``"zeros"``.
+        seed: a class's initial prompt is a function of the seed and its id.
+
+    Attributes:
+        prompts: parameter ``(capacity, L, D)``; the first ``num_rows`` rows are in use.
+
+    Example:
+        >>> pool = PromptPool(length=4, dim=8)
+        >>> pool.add_classes(torch.tensor([17, 3]))
+        >>> pool.gather(torch.tensor([1])).shape
+        torch.Size([1, 4, 8])
+    """
+
+    def __init__(self, length: int, dim: int, init: str = "uniform", seed: int = 0) -> None:
+        super().__init__()
+        self.length, self.dim, self.init, self.seed = length, dim, init, seed
+        self.register_rows("prompts", length, dim, trainable=True)
+
+    @torch.no_grad()
+    def add_classes(self, ids: Tensor) -> None:
+        """Adds a prompt for each of the class ids ``(N,)``, int64 on the CPU."""
+        rows = self.add_rows(len(ids))
+        for row, class_id in enumerate(ids.tolist(), start=rows.start):
+            self.prompts[row] = self._initial(class_id)
+
+    def _initial(self, class_id: int) -> Tensor:
+        shape, draw = (self.length, self.dim), generator(self.seed, "prompt", class_id)
+        if self.init == "uniform":
+            return torch.rand(shape, generator=draw) * 2 - 1
+        if self.init == "normal":
+            return torch.randn(shape, generator=draw) * 0.02
+        return torch.zeros(shape)
+
+    def gather(self, rows: Tensor) -> Tensor:
+        """The prompts of ``rows``, for training on them.
+
+        Their gradient arrives in ``prompts.grad`` as a sparse tensor of those rows alone, whatever the
+        size of the pool; :class:`avalanche_f2ocl.optim.RowAdam` takes it as the used rows.
+
+        Args:
+            rows: ``(P,)`` int64, distinct.
+
+        Returns:
+            ``(P, L, D)``, a leaf.
+        """
+        leaf = self.prompts.detach()[rows].requires_grad_()
+        leaf.register_post_accumulate_grad_hook(lambda leaf: self._collect(rows, leaf.grad))
+        return leaf
+
+    def _collect(self, rows: Tensor, grad: Tensor) -> None:
+        sparse = torch.sparse_coo_tensor(
+            rows.unsqueeze(0), grad, self.prompts.shape, is_coalesced=True, check_invariants=False
+        )
+        self.prompts.grad = sparse if self.prompts.grad is None else self.prompts.grad + sparse
+
+
+def elect(rows: Tensor, num_rows: int, election: str, draw: torch.Generator) -> Tensor:
+    """Elects the class whose prompt a mini-batch is encoded under.
+
+    Args:
+        rows: rows of the samples' classes, ``(B,)`` int64 on the CPU.
+        num_rows: classes so far.
+        election: ``"sample"``, the class of a random sample; ``"majority"``, the most frequent class,
+            the oldest of those that tie; ``"seen"``, any class so far.
+        draw: generator for this mini-batch.
+
+    Returns:
+        ``(1,)`` int64 on the CPU.
+
+    Example:
+        >>> elect(torch.tensor([2, 0, 2]), 3, "majority", torch.Generator())
+        tensor([2])
+    """
+    if election == "sample":
+        return rows[torch.randint(len(rows), (1,), generator=draw)]
+    if election == "majority":
+        return torch.bincount(rows).argmax(0, keepdim=True)
+    return torch.randint(num_rows, (1,), generator=draw)
