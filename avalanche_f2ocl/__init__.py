@@ -1,0 +1,27 @@
+"""Rehearsal-free, task-free online class-incremental learning on frozen ViTs, for Avalanche."""
+
+from avalanche_f2ocl.baselines import ViTNCM
+from avalanche_f2ocl.metrics import f2ocl_metrics
+from avalanche_f2ocl.model import F2OCLModel
+from avalanche_f2ocl.plugins import (
+    ContrastivePromptPlugin,
+    KeyUpdatePlugin,
+    PromptGrowthPlugin,
+    PrototypeUpdatePlugin,
+)
+from avalanche_f2ocl.strategy import F2OCLStrategy
+from avalanche_f2ocl.streams import class_incremental_stream
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ContrastivePromptPlugin",
+    "F2OCLModel",
+    "F2OCLStrategy",
+    "KeyUpdatePlugin",
+    "PromptGrowthPlugin",
+    "PrototypeUpdatePlugin",
+    "ViTNCM",
+    "class_incremental_stream",
+    "f2ocl_metrics",
+]

@@ -1,0 +1,156 @@
+"""Avalanche's training loop for an :class:`avalanche_f2ocl.online_model.OnlineModel`."""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from avalanche.core import SupervisedPlugin
+from avalanche.training.plugins import EvaluationPlugin
+from avalanche.training.plugins.evaluation import default_evaluator
+from avalanche.training.templates import SupervisedTemplate
+from torch import Tensor
+from torch.utils.data import DataLoader
+
+from avalanche_f2ocl.checks import check_labels
+from avalanche_f2ocl.config import check_positive_int
+from avalanche_f2ocl.heads import MASKED_LOGIT
+from avalanche_f2ocl.online_model import OnlineModel, Prediction
+from avalanche_f2ocl.rng import generator
+
+
+class OnlineStrategy(SupervisedTemplate):
+    """Base of the strategies: task-free, one online update per mini-batch.
+
+    Works on plain experiences and on ``split_online_stream``, with or without task attributes, which it
+    never reads. Images and labels are checked on the host before they cross to the device.
+
+    ``mb_output`` has the class id as column, :data:`avalanche_f2ocl.heads.MASKED_LOGIT` where a class
+    has not been seen. In training it is label-free and made before the update. Before anything has been
+    learned one more column is added and wins, so that no image counts as right.
+
+    Args:
+        model: learns and predicts.
+        optimizer: stepped once per mini-batch; Avalanche's own handling of it is switched off.
+        seed: drives the order in which plain experiences are shuffled.
+        device: default CUDA if there is one, else CPU.
+        train_mb_size, train_epochs, eval_mb_size, plugins, evaluator, eval_every, peval_mode: Avalanche's.
+
+    Attributes:
+        mb_labels: labels of the current mini-batch on the CPU, ``(B,)`` int64.
+        mb_prediction: parts of the current evaluation mini-batch's prediction.
+        online_batch: what the plugins share about the current training mini-batch.
+
+    Raises:
+        TypeError, ValueError: options out of range; in ``train`` and ``eval`` also bad images or labels.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: OnlineModel,
+        optimizer,
+        seed: int = 0,
+        train_mb_size: int = 10,
+        train_epochs: int = 1,
+        eval_mb_size: int = 128,
+        device: str | torch.device | None = None,
+        plugins: Sequence[SupervisedPlugin] | None = None,
+        evaluator: EvaluationPlugin | Callable[[], EvaluationPlugin] | None = default_evaluator,
+        eval_every: int = -1,
+        peval_mode: str = "epoch",
+    ):
+        for name, value in (
+            ("train_mb_size", train_mb_size),
+            ("train_epochs", train_epochs),
+            ("eval_mb_size", eval_mb_size),
+        ):
+            check_positive_int(name, value)
+        if device is None:
+            device = "cuda" if torch.cuda.is_available() else "cpu"
+        super().__init__(
+            model=model,
+            optimizer=optimizer,
+            train_mb_size=train_mb_size,
+            train_epochs=train_epochs,
+            eval_mb_size=eval_mb_size,
+            device=device,
+            plugins=plugins,
+            evaluator=evaluator,
+            eval_every=eval_every,
+            peval_mode=peval_mode,
+        )
+        self.seed = seed
+        self.model.to(self.device)
+        self.mb_labels: Tensor | None = None
+        self.mb_prediction: Prediction | None = None
+        self.online_batch = None
+
+    def _unpack_minibatch(self):
+        images, labels, *rest = self.mbatch
+        self.model.check(images)
+        host_labels = check_labels(labels, len(images))
+        if host_labels.min() < 0:
+            raise ValueError(
+                f"labels hold {int(host_labels.min())}: in Avalanche a class id is a column of the logits, "
+                "so it must be 0 or more (F2OCLModel alone takes any integers)"
+            )
+        self.mb_labels = host_labels
+        self.mbatch = [t.to(self.device, non_blocking=True) for t in (images, labels.long(), *rest)]
+
+    def forward(self):
+        if self.is_training:
+            return self._class_columns(self.model.batch_logits(self.online_batch))
+        self.mb_prediction = self.model.predict_batch(self.mb_x)
+        return self._class_columns(self.mb_prediction.logits)
+
+    def _class_columns(self, logits: Tensor) -> Tensor:
+        """``(B, C)`` with a column per row of the class table -> a column per class id."""
+        width = 1 + max(self.model.classes.max_id, int(self.mb_labels.max()))
+        nothing_learned = self.model.batches == 0
+        columns = logits.new_full((len(logits), width + nothing_learned), MASKED_LOGIT)
+        columns[:, self.model.class_ids] = logits
+        if nothing_learned:
+            columns[:, -1] = 0
+        return columns
+
+    def criterion(self):
+        """Zero: the losses come from plugins."""
+        return self._make_empty_loss()
+
+    def backward(self):
+        if self.loss.requires_grad:
+            super().backward()
+
+    def make_train_dataloader(self, num_workers=0, shuffle=True, drop_last=False, **kwargs):
+        # Avalanche's default balances tasks where there are any, and shuffles by the global generator.
+        loader_args = self._obtain_common_dataloader_parameters(
+            batch_size=self.train_mb_size,
+            num_workers=num_workers,
+            shuffle=shuffle,
+            drop_last=drop_last,
+            pin_memory=kwargs.get("pin_memory"),
+            persistent_workers=kwargs.get("persistent_workers", False),
+        )
+        collate = getattr(self.adapted_dataset, "collate_fn", None)
+        draw = generator(self.seed, "shuffle", self.model.batches)
+        self.dataloader = DataLoader(self.adapted_dataset, collate_fn=collate, generator=draw, **loader_args)
+
+    def make_optimizer(self, **kwargs):
+        """Nothing to do: the optimiser was made with the strategy and follows the model's growth."""
+
+    def check_model_and_optimizer(self, **kwargs):
+        """Nothing to do, see :meth:`make_optimizer`."""
+
+    def model_adaptation(self, model=None):
+        """The model grows by itself, with the mini-batches."""
+        return (self.model if model is None else model).to(self.device)
+
+    def _train_cleanup(self):
+        super()._train_cleanup()
+        self._forget_minibatch()
+
+    def _eval_cleanup(self):
+        super()._eval_cleanup()
+        self._forget_minibatch()
+
+    def _forget_minibatch(self):
+        self.mb_labels = self.mb_prediction = self.online_batch = None

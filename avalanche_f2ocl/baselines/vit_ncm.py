@@ -1,0 +1,121 @@
+"""ViT-NCM: nearest class mean of the frozen backbone's embeddings, no prompts."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import torch
+from avalanche.core import SupervisedPlugin
+from avalanche.training.plugins import EvaluationPlugin
+from avalanche.training.plugins.evaluation import default_evaluator
+from torch import Tensor, nn
+
+from avalanche_f2ocl.backbone import PromptableViT
+from avalanche_f2ocl.base_strategy import OnlineStrategy
+from avalanche_f2ocl.batch import OnlineBatch
+from avalanche_f2ocl.config import check_choice
+from avalanche_f2ocl.heads import NCMHead
+from avalanche_f2ocl.online_model import OnlineModel, Prediction
+from avalanche_f2ocl.plugins import PromptGrowthPlugin, PrototypeUpdatePlugin
+
+
+class ViTNCMModel(OnlineModel):
+    """Running class means of unprompted embeddings.
+
+    Args:
+        backbone: the frozen encoder.
+        metric: ``"cosine"`` or ``"euclidean"``.
+
+    Example:
+        >>> model = ViTNCMModel(PromptableViT.load("micro_vit"))
+        >>> images = torch.randint(0, 256, (4, 3, 32, 32), dtype=torch.uint8)
+        >>> model.learn(images, [7, -3, 7, -3])
+        >>> model.predict(images).shape
+        torch.Size([4])
+    """
+
+    def __init__(self, backbone: PromptableViT, metric: str = "cosine") -> None:
+        check_choice("metric", metric)
+        super().__init__(backbone, NCMHead(backbone.embed_dim, metric))
+
+    def learn_batch(self, batch: OnlineBatch) -> None:
+        self.update_prototypes(batch)
+
+    @torch.no_grad()
+    def update_prototypes(self, batch: OnlineBatch) -> None:
+        """Takes the mini-batch into the class means."""
+        self.head.update(batch.q, batch.rows)
+        self.batches += 1
+
+    def batch_logits(self, batch: OnlineBatch) -> Tensor:
+        return self.head.logits(batch.q)
+
+    @torch.no_grad()
+    def predict_batch(self, images: Tensor) -> Prediction:
+        tokens = self.backbone.tokens(images)
+        return Prediction(self.head.logits(self.backbone.encode_tokens(tokens)), tokens)
+
+
+class NoOptimizer:
+    """Stands where Avalanche expects an optimiser; there is nothing to train."""
+
+    def zero_grad(self) -> None:
+        """Does nothing."""
+
+    def step(self) -> None:
+        """Does nothing."""
+
+
+class ViTNCM(OnlineStrategy):
+    """The paper's ViT-NCM baseline: F2OCL's limit without prompts.
+
+    Args:
+        backbone, weights, image_size, metric, normalise, inputs: as :class:`avalanche_f2ocl.F2OCLStrategy`.
+        readout: ``"cls"`` or ``"patch"``.
+        seed: drives the order in which plain experiences are shuffled; nothing else is random.
+        train_mb_size, train_epochs, eval_mb_size, device, plugins, evaluator, eval_every, peval_mode:
+            Avalanche's.
+
+    Raises:
+        TypeError, ValueError, OSError: as :class:`avalanche_f2ocl.F2OCLStrategy`.
+
+    Example:
+        >>> ViTNCM(backbone="micro_vit", evaluator=None).model.head.metric
+        'cosine'
+    """
+
+    def __init__(
+        self,
+        *,
+        backbone: str | nn.Module = "vit_base_patch16_224.augreg_in21k",
+        weights: str | Path | None = None,
+        image_size: int | None = None,
+        readout: str = "cls",
+        metric: str = "cosine",
+        normalise: str = "backbone",
+        inputs: str = "auto",
+        seed: int = 0,
+        train_mb_size: int = 10,
+        train_epochs: int = 1,
+        eval_mb_size: int = 128,
+        device: str | torch.device | None = None,
+        plugins: Sequence[SupervisedPlugin] | None = None,
+        evaluator: EvaluationPlugin | Callable[[], EvaluationPlugin] | None = default_evaluator,
+        eval_every: int = -1,
+        peval_mode: str = "epoch",
+    ):
+        encoder = PromptableViT.load(
+            backbone, weights, image_size, readout=readout, normalise=normalise, inputs=inputs
+        )
+        super().__init__(
+            model=ViTNCMModel(encoder, metric),
+            optimizer=NoOptimizer(),
+            seed=seed,
+            train_mb_size=train_mb_size,
+            train_epochs=train_epochs,
+            eval_mb_size=eval_mb_size,
+            device=device,
+            plugins=[*(plugins or []), PromptGrowthPlugin(), PrototypeUpdatePlugin()],
+            evaluator=evaluator,
+            eval_every=eval_every,
+            peval_mode=peval_mode,
+        )

@@ -1,0 +1,77 @@
+"""Class-incremental streams as Avalanche benchmarks."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from avalanche.benchmarks import CLScenario, benchmark_from_datasets, with_classes_timeline
+from avalanche.benchmarks.utils import AvalancheDataset, as_classification_dataset
+from torch import Tensor
+
+from avalanche_f2ocl import datasets
+from avalanche_f2ocl.config import check_positive_int
+from avalanche_f2ocl.rng import generator
+
+
+def class_incremental_stream(
+    dataset: str | Path | Sequence[Any],
+    groups: int = 10,
+    seed: int = 0,
+    train_per_class: int | None = None,
+    test_per_class: int | None = None,
+    *,
+    image_size: int | None = None,
+    root: str | Path | None = None,
+) -> CLScenario:
+    """Groups of classes, one after the other; every class belongs to one group.
+
+    Class order, and the order of the training samples within a group, are functions of the seed. To
+    keep that order, cut experiences with ``shuffle=False``. Groups differ by at most one class where
+    they do not divide evenly; none is dropped.
+
+    Args:
+        dataset: ``"cifar100"``, ``"digits"``, a folder or zip with ``train/<class>/*`` and
+            ``test/<class>/*``, or a pair of data sets; see :func:`avalanche_f2ocl.datasets.load`.
+        groups: number of experiences n.
+        seed: drives class and sample order.
+        train_per_class, test_per_class: images kept of each class, the same for every seed.
+        image_size, root: see :func:`avalanche_f2ocl.datasets.load`.
+
+    Returns:
+        A benchmark with ``train_stream`` and ``test_stream`` of n experiences without task labels.
+        Items are uint8 ``(C, H, W)`` and an int. It also has ``class_order`` (list of ids),
+        ``class_names`` (dict from id) and ``seed``.
+
+    Raises:
+        TypeError, ValueError, FileNotFoundError, OSError: more groups than classes, or as
+            :func:`avalanche_f2ocl.datasets.load`.
+
+    Example:
+        >>> stream = class_incremental_stream("digits", groups=3, seed=1)
+        >>> [sorted(e.classes_in_this_experience) for e in stream.train_stream]
+        [[0, 1, 3, 8], [4, 5, 6], [2, 7, 9]]
+    """
+    check_positive_int("groups", groups)
+    data = datasets.load(dataset, train_per_class, test_per_class, image_size, root)
+    ids = torch.tensor(sorted(data.class_names))
+    if groups > len(ids):
+        raise ValueError(f"groups={groups}: the data has {len(ids)} classes, so at most {len(ids)} groups")
+    order = ids[torch.randperm(len(ids), generator=generator(seed, "class-order"))]
+    parts = [torch.from_numpy(part) for part in np.array_split(order.numpy(), groups)]
+    test = [_subset(data.test, part) for part in parts]
+    train = [_subset(data.train, part, generator(seed, "sample-order", i)) for i, part in enumerate(parts)]
+    benchmark = with_classes_timeline(benchmark_from_datasets(train=train, test=test))
+    benchmark.class_order, benchmark.class_names, benchmark.seed = order.tolist(), data.class_names, seed
+    return benchmark
+
+
+def _subset(
+    data: datasets.ImageTensors, classes: Tensor, draw: torch.Generator | None = None
+) -> AvalancheDataset:
+    """The samples of some classes, shuffled if there is a generator."""
+    chosen = torch.isin(torch.tensor(data.targets), classes).nonzero().squeeze(1)
+    if draw is not None:
+        chosen = chosen[torch.randperm(len(chosen), generator=draw)]
+    return as_classification_dataset(data).subset(chosen.tolist())
