@@ -125,7 +125,8 @@ class OnlineStrategy(SupervisedTemplate):
         loader_args = self._obtain_common_dataloader_parameters(
             batch_size=self.train_mb_size,
             num_workers=num_workers,
-            shuffle=shuffle,
+            # A mini-experience that is one mini-batch stays in the stream's order.
+            shuffle=shuffle and len(self.adapted_dataset) > self.train_mb_size,
             drop_last=drop_last,
             pin_memory=kwargs.get("pin_memory"),
             persistent_workers=kwargs.get("persistent_workers", False),

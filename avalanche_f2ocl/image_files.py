@@ -55,7 +55,7 @@ class ImageFiles:
         by_class: dict[str, dict[str, list[str]]] = {split: {} for split in SPLITS}
         for name in sorted(listed):
             parts = PurePosixPath(name).parts
-            if len(parts) in (2, 3) and parts[0] in SPLITS:
+            if len(parts) in (2, 3) and parts[0] in SPLITS and ".." not in parts:
                 files = by_class[parts[0]].setdefault(parts[1], [])
                 if len(parts) == 3 and name.lower().endswith(SUFFIXES):
                     files.append(name)

@@ -113,6 +113,6 @@ def key_loss(new_keys: Tensor, keys: Tensor, q: Tensor, y: Tensor, previous_coun
     alpha, beta = _balance(y, previous_counts, q.dtype)
     pull = (beta * (1 - F.cosine_similarity(new_keys[y], q, dim=1))).sum()
     # One alpha per class: each of its samples carries its share.
-    share = 1 / (y.unsqueeze(0) == y.unsqueeze(1)).sum(1)
-    stay = (share * alpha * (1 - F.cosine_similarity(new_keys, keys.detach(), dim=1)[y])).sum()
+    present = (y.unsqueeze(0) == y.unsqueeze(1)).sum(1)
+    stay = (alpha / present * (1 - F.cosine_similarity(new_keys, keys.detach(), dim=1)[y])).sum()
     return stay + pull

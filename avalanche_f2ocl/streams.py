@@ -51,7 +51,7 @@ def class_incremental_stream(
     Example:
         >>> stream = class_incremental_stream("digits", groups=3, seed=1)
         >>> [sorted(e.classes_in_this_experience) for e in stream.train_stream]
-        [[0, 1, 3, 8], [4, 5, 6], [2, 7, 9]]
+        [[0, 3, 6, 7], [1, 2, 4], [5, 8, 9]]
     """
     check_positive_int("groups", groups)
     data = datasets.load(dataset, train_per_class, test_per_class, image_size, root)

@@ -1,0 +1,39 @@
+import pytest
+import torch
+
+from avalanche_f2ocl import ViTNCM
+from avalanche_f2ocl.backbone import PromptableViT
+from avalanche_f2ocl.baselines.vit_ncm import ViTNCMModel
+from tests.helpers import as_tensors, train_online
+
+
+@pytest.mark.parametrize("metric", ["cosine", "euclidean"])
+def test_equals_class_means_of_the_frozen_embeddings(vit, digits, metric):
+    strategy = ViTNCM(backbone=vit, metric=metric, evaluator=None)
+    train_online(strategy, digits.train_stream)
+    images, labels = (torch.cat(part) for part in zip(*map(as_tensors, digits.train_stream), strict=True))
+    encode = PromptableViT(vit).encode
+    z, means = encode(images), torch.stack([encode(images[labels == c]).mean(0) for c in range(10)])
+    test = encode(as_tensors(digits.test_stream[0])[0])
+    if metric == "cosine":
+        expected = torch.cosine_similarity(test.unsqueeze(1), means, dim=2).argmax(1)
+    else:
+        expected = (test.unsqueeze(1) - means).norm(dim=2).argmin(1)
+    assert z.shape == (200, 128)
+    assert torch.equal(strategy.model.predict(as_tensors(digits.test_stream[0])[0]), expected)
+
+
+def test_does_not_depend_on_the_order_of_the_stream(vit, digits):
+    forward, backward = ViTNCM(backbone=vit, evaluator=None), ViTNCM(backbone=vit, evaluator=None)
+    train_online(forward, digits.train_stream)
+    train_online(backward, list(digits.train_stream)[::-1], batch_size=7)
+    images = as_tensors(digits.test_stream[2])[0]
+    assert torch.equal(forward.model.predict(images), backward.model.predict(images))
+
+
+def test_learns_without_avalanche(vit, images, labels):
+    model = ViTNCMModel(PromptableViT(vit))
+    model.learn(images, labels)
+    assert set(model.predict(images).tolist()) <= {4, -3, 900} and model.batches == 1
+    with pytest.raises(ValueError, match="metric='l1'"):
+        ViTNCMModel(PromptableViT(vit), metric="l1")

@@ -1,0 +1,53 @@
+"""Shared fixtures: the bundled ViT and small parts of the digits."""
+
+import pytest
+import torch
+from avalanche.training.plugins import EvaluationPlugin
+
+from avalanche_f2ocl import F2OCLModel, class_incremental_stream, f2ocl_metrics
+from avalanche_f2ocl.loading import load_vit
+
+
+def pytest_collection_modifyitems(items):
+    if not torch.cuda.is_available():
+        for item in items:
+            if "gpu" in item.keywords:
+                item.add_marker(pytest.mark.skip(reason="needs a CUDA device, there is none"))
+
+
+@pytest.fixture(scope="session")
+def vit():
+    return load_vit("micro_vit")
+
+
+@pytest.fixture(scope="session")
+def digits():
+    """Five groups of two classes, 20 training and 10 test images a class."""
+    return class_incremental_stream("digits", groups=5, train_per_class=20, test_per_class=10)
+
+
+@pytest.fixture
+def images():
+    """12 images of noise, (12, 3, 32, 32) uint8."""
+    return torch.randint(0, 256, (12, 3, 32, 32), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
+
+
+@pytest.fixture
+def labels():
+    return torch.tensor([4, 4, -3, 900, 4, -3, -3, 900, 4, 4, 900, 4])
+
+
+@pytest.fixture
+def model(vit):
+    return F2OCLModel(vit, prompt_length=4)
+
+
+@pytest.fixture
+def evaluator():
+    return EvaluationPlugin(*f2ocl_metrics())
+
+
+@pytest.fixture
+def draw():
+    """A generator for reproducible random tensors."""
+    return torch.Generator().manual_seed(0)

@@ -1,0 +1,80 @@
+"""What a strategy may expect of every head; a new one is added to HEADS."""
+
+import pytest
+import torch
+
+from avalanche_f2ocl.class_means import ClassMeans
+from avalanche_f2ocl.heads import MASKED_LOGIT, NCMHead
+
+HEADS = {
+    "ncm-cosine": lambda dim: NCMHead(dim, "cosine"),
+    "ncm-euclidean": lambda dim: NCMHead(dim, "euclidean"),
+}
+
+
+@pytest.fixture(params=HEADS)
+def make(request):
+    return HEADS[request.param]
+
+
+@pytest.fixture
+def blobs(draw):
+    """Three well separated classes in 6 dimensions, z (90, 6) and rows (90,)."""
+    rows = torch.arange(90) % 3
+    return torch.eye(6)[rows] * 5 + torch.randn(90, 6, generator=draw), rows
+
+
+def fitted(make, z, rows, size=10):
+    head = make(z.shape[1])
+    head.add_rows(3)
+    for part in torch.arange(len(z)).split(size):
+        head.update(z[part], rows[part])
+    return head
+
+
+def test_learns_separated_classes(make, blobs):
+    z, rows = blobs
+    assert (fitted(make, z, rows).logits(z).argmax(1) == rows).float().mean() > 0.95
+
+
+def test_does_not_depend_on_order_or_batches(make, blobs, draw):
+    z, rows = blobs
+    order = torch.randperm(90, generator=draw)
+    one, other = fitted(make, z, rows), fitted(make, z[order], rows[order], size=7)
+    torch.testing.assert_close(one.logits(z), other.logits(z), rtol=1e-5, atol=1e-5)
+
+
+def test_scores_each_sample_by_itself(make, blobs):
+    z, rows = blobs
+    head = fitted(make, z, rows)
+    torch.testing.assert_close(torch.cat([head.logits(one) for one in z.split(1)]), head.logits(z))
+
+
+def test_has_prototypes(make, blobs):
+    z, rows = blobs
+    head = fitted(make, z, rows)
+    assert isinstance(head, ClassMeans)
+    torch.testing.assert_close(head.means()[1], z[rows == 1].mean(0))
+
+
+def test_growing_changes_no_score_and_masks_the_new_class(make, blobs):
+    z, rows = blobs
+    head = fitted(make, z, rows)
+    before = head.logits(z)
+    head.add_rows(2)
+    after = head.logits(z)
+    assert torch.equal(after[:, :3], before) and (after[:, 3:] == MASKED_LOGIT).all()
+
+
+def test_no_class_and_no_sample(make):
+    head = make(6)
+    assert head.logits(torch.ones(2, 6)).shape == (2, 0)
+    head.add_rows(1)
+    assert head.logits(torch.ones(2, 6)).tolist() == [[MASKED_LOGIT]] * 2
+
+
+def test_state_dict_restores_the_scores(make, blobs):
+    z, rows = blobs
+    head, other = fitted(make, z, rows), make(6)
+    other.load_state_dict(head.state_dict())
+    assert torch.equal(other.logits(z), head.logits(z))

@@ -1,0 +1,102 @@
+import pytest
+import timm
+import torch
+from timm.models import VisionTransformer
+
+from avalanche_f2ocl.backbone import PromptableViT
+
+
+@pytest.fixture
+def backbone(vit):
+    return PromptableViT(vit)
+
+
+def test_without_prompts_it_is_the_stock_model_bit_for_bit(backbone, images):
+    vit, x = backbone.vit, backbone.prepare(images)
+    assert torch.equal(backbone.encode(images), vit.forward_head(vit.forward_features(x), pre_logits=True))
+
+
+@pytest.mark.parametrize(
+    "name", ["vit_small_patch14_reg4_dinov2", "vit_tiny_r_s16_p8_224", "vit_base_patch16_clip_224"]
+)
+def test_other_vits_of_timm_too(name, draw):
+    """Register tokens, a convolutional stem, a norm before the blocks."""
+    vit = timm.create_model(name, num_classes=0, img_size=56 if "14" in name else 64, embed_dim=48, num_heads=3)
+    backbone = PromptableViT(vit.eval(), normalise="unit")
+    x = torch.rand(2, 3, backbone.image_size, backbone.image_size, generator=draw)
+    stock = vit.forward_head(vit.forward_features(x), pre_logits=True)
+    torch.testing.assert_close(backbone.encode(x), stock, rtol=0, atol=0)
+    prompted = backbone.encode(x, torch.randn(1, 3, 48, generator=draw))
+    assert prompted.shape == (2, 48) and not torch.allclose(prompted, stock)
+
+
+def naive(vit, x, prompts, position, readout):
+    """The blocks applied to CLS, prompts, patches, written out."""
+    patches = vit.patch_embed(x) + vit.pos_embed[:, 1:]
+    cls = (vit.cls_token + vit.pos_embed[:, :1]).expand(len(x), -1, -1)
+    if position == "cls":
+        prompts = prompts + vit.pos_embed[:, :1]
+    out = torch.cat([cls, prompts, patches], dim=1)
+    for block in vit.blocks:
+        out = block(out)
+    out = vit.norm(out)
+    length = prompts.shape[1]
+    return {"cls": out[:, 0], "prompt": out[:, 1 : 1 + length].mean(1), "patch": out[:, 1 + length :].mean(1)}[readout]
+
+
+@pytest.mark.parametrize("readout", ["cls", "prompt", "patch"])
+@pytest.mark.parametrize("position", ["none", "cls"])
+def test_prompts_stand_between_prefix_and_patches(vit, images, readout, position, draw):
+    backbone = PromptableViT(vit, readout=readout, prompt_position=position)
+    prompts = torch.randn(len(images), 5, 128, generator=draw)
+    expected = naive(vit, backbone.prepare(images), prompts, position, readout)
+    torch.testing.assert_close(backbone.encode(images, prompts), expected)
+
+
+def test_one_prompt_for_all_and_its_gradient(backbone, images, draw):
+    prompt = torch.randn(1, 5, 128, generator=draw).requires_grad_()
+    each = prompt.detach().repeat(len(images), 1, 1).requires_grad_()
+    shared, single = backbone.encode(images, prompt), backbone.encode(images, each)
+    assert torch.equal(shared, single)
+    shared.square().sum().backward(), single.square().sum().backward()
+    torch.testing.assert_close(prompt.grad, each.grad.sum(0, keepdim=True))
+
+
+def test_readout_prompt_falls_back_to_cls(vit, images):
+    assert torch.equal(PromptableViT(vit, readout="prompt").encode(images), PromptableViT(vit).encode(images))
+
+
+def test_frozen_and_always_in_evaluation_mode(images):
+    vit = VisionTransformer(
+        img_size=32, patch_size=8, embed_dim=32, depth=2, num_heads=2, num_classes=0, proj_drop_rate=0.5
+    )
+    backbone = PromptableViT(vit).train()
+    assert not any(p.requires_grad for p in backbone.parameters())
+    assert torch.equal(backbone.encode(images), backbone.encode(images))
+    torch.nn.Sequential(backbone).train()
+    assert not any(module.training for module in backbone.modules())
+
+
+def test_normalisation_comes_from_the_backbone(vit, images):
+    assert PromptableViT(vit).prepare.mean.flatten().tolist() == [0.5] * 3
+    torch.testing.assert_close(PromptableViT(vit, normalise="unit").prepare(images), images.float() / 255)
+
+
+def test_what_needs_a_class_token():
+    vit = VisionTransformer(
+        img_size=32, patch_size=8, embed_dim=32, depth=1, num_heads=2, num_classes=0, class_token=False,
+        global_pool="avg",
+    )
+    with pytest.raises(ValueError, match="readout='cls'.*'patch'"):
+        PromptableViT(vit)
+    with pytest.raises(ValueError, match="prompt_position='cls'.*'none'"):
+        PromptableViT(vit, readout="patch", prompt_position="cls")
+    x = torch.rand(2, 3, 32, 32)
+    backbone = PromptableViT(vit.eval(), readout="patch", normalise="unit")
+    assert torch.equal(backbone.encode(x), vit.forward_head(vit.forward_features(x), pre_logits=True))
+
+
+def test_name_has_the_full_tag(vit):
+    assert PromptableViT(vit).name == "micro_vit"
+    tiny = timm.create_model("vit_tiny_patch16_224.augreg_in21k")
+    assert PromptableViT(tiny).name == "vit_tiny_patch16_224.augreg_in21k"

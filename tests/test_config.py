@@ -1,0 +1,50 @@
+import inspect
+
+import pytest
+
+from avalanche_f2ocl import F2OCLStrategy
+from avalanche_f2ocl.config import CHOICES, F2OCLConfig
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_a_wrong_choice_is_named_with_what_is_allowed(name):
+    with pytest.raises(ValueError, match=f"{name}='nonsense': allowed are {', '.join(map(repr, CHOICES[name]))}"):
+        F2OCLConfig(**{name: "nonsense"})
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_every_choice_is_accepted(name):
+    for value in CHOICES[name]:
+        assert getattr(F2OCLConfig(**{name: value}), name) == value
+
+
+@pytest.mark.parametrize(
+    "option, error",
+    [
+        (dict(prompt_length=0), ValueError),
+        (dict(prompt_length=2.0), TypeError),
+        (dict(passes=-1), ValueError),
+        (dict(keys=True), TypeError),
+        (dict(lr=0), ValueError),
+        (dict(lr=float("nan")), ValueError),
+        (dict(lr="0.1"), TypeError),
+        (dict(temperature=-0.2), ValueError),
+        (dict(key_lr=float("inf")), ValueError),
+        (dict(betas=0.9), TypeError),
+        (dict(betas=(0.9, 1.0)), ValueError),
+        (dict(exclude_self="yes"), TypeError),
+        (dict(seed=0.5), TypeError),
+    ],
+    ids=str,
+)
+def test_numbers_out_of_range(option, error):
+    (name, value), *_ = option.items()
+    with pytest.raises(error, match=f"{name}=.*must be"):
+        F2OCLConfig(**option)
+
+
+def test_the_strategy_has_the_same_options_and_defaults():
+    strategy = inspect.signature(F2OCLStrategy.__init__).parameters
+    for name, parameter in inspect.signature(F2OCLConfig).parameters.items():
+        assert strategy[name].default == parameter.default, name
+        assert strategy[name].kind == inspect.Parameter.KEYWORD_ONLY

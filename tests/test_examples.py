@@ -1,0 +1,74 @@
+"""The examples as a user runs them."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def run(*args, cwd):
+    environment = os.environ | {"HF_HUB_OFFLINE": "1"}
+    return subprocess.run(
+        [sys.executable, ROOT / "examples" / args[0], *args[1:]],
+        capture_output=True, text=True, cwd=cwd, env=environment, timeout=300,
+    )  # fmt: skip
+
+
+def rows(output):
+    """Table rows by method: A_n, A_n_samples, F_n, ..."""
+    found = re.findall(r"^\| ([\w-]+) \| ([\d.|\- ]+) \|$", output, re.MULTILINE)
+    return {name: [None if v == "-" else float(v) for v in cells.split(" | ")] for name, cells in found}
+
+
+@pytest.fixture
+def small_zip(tmp_path):
+    """Two classes of plain coloured images."""
+    from zipfile import ZipFile
+
+    from PIL import Image
+
+    path = tmp_path / "small.zip"
+    with ZipFile(path, "w") as archive:
+        for split, count in (("train", 12), ("test", 6)):
+            for shade, name in ((10, "dark"), (200, "light"), (100, "middle")):
+                for i in range(count):
+                    Image.new("RGB", (8, 8), (shade + i, shade, shade - i)).save(tmp_path / "image.png")
+                    archive.write(tmp_path / "image.png", f"{split}/{name}/{i}.png")
+    return path
+
+
+def test_quickstart(tmp_path):
+    done = run("quickstart.py", "--figure", "figure.png", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    table = rows(done.stdout)
+    assert 65 < table["ViT-NCM"][0] < 80 and 55 < table["F2OCL"][0] < 80
+    gain = table["F2OCL"][0] - table["ViT-NCM"][0]
+    assert f"F2OCL is {abs(gain):.1f} points {'BELOW' if gain < 0 else 'above'} ViT-NCM" in done.stdout
+    assert (tmp_path / "figure.png").stat().st_size > 10_000
+
+
+def test_online_cifar100_on_a_zip(tmp_path, small_zip):
+    options = ["--data", small_zip, "--backbone", "micro_vit", "--groups", "3", "--passes", "2"]
+    done = run("online_cifar100.py", *options, "--train-per-class", "10", "--test-per-class", "5", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    table = rows(done.stdout)
+    assert set(table) == {"ViT-NCM", "F2OCL"} and table["F2OCL"][3] is not None
+    assert "36/60" not in done.stderr and "60/60" in done.stderr
+
+
+def test_online_cifar100_says_what_helps(tmp_path, small_zip):
+    wrong = {
+        "no such path": ["--data", "nowhere.zip"],
+        "nowhere.safetensors": ["--data", small_zip, "--groups", "3", "--weights", "nowhere.safetensors"],
+        "at most 3 groups": ["--data", small_zip],
+    }
+    for message, options in wrong.items():
+        done = run("online_cifar100.py", *options, cwd=tmp_path)
+        assert done.returncode == 1 and message in done.stderr
+        assert "--data FOLDER_OR_ZIP" in done.stderr and "--backbone micro_vit" in done.stderr
+        assert "Traceback" not in done.stderr

@@ -1,0 +1,251 @@
+from copy import deepcopy
+
+import pytest
+import torch
+
+from avalanche_f2ocl import F2OCLModel
+from avalanche_f2ocl.losses import contrastive_prompt_loss
+from tests.helpers import assert_same_state, learned
+
+OPTIONS = [
+    dict(),
+    dict(prompt_assignment="label", key_update="gradient"),
+    dict(prompt_election="majority", negatives="all", passes=2),
+    dict(prompt_election="seen", keys=3, metric="euclidean"),
+    dict(prompt_init="normal", prompt_position="cls", readout="prompt", exclude_self=True),
+    dict(prompt_init="zeros", readout="patch", normalise="unit"),
+]
+
+
+def split(images, labels, size=4):
+    return zip(images.split(size), labels.split(size), strict=True)
+
+
+@pytest.fixture(params=OPTIONS, ids=str)
+def any_model(request, vit):
+    return F2OCLModel(vit, prompt_length=3, **request.param)
+
+
+@pytest.mark.parametrize("assignment", ["batch", "label"])
+@pytest.mark.parametrize("passes", [1, 3])
+def test_a_step_written_out(vit, images, labels, assignment, passes):
+    """Algorithm 1 with plain tensors, torch's Adam on one parameter per class, and Eq. 8 by hand."""
+    options = dict(prompt_length=3, prompt_assignment=assignment, prompt_election="majority", passes=passes)
+    model, naive = F2OCLModel(vit, **options), F2OCLModel(vit, **options)
+    encode = naive.backbone.encode
+    prompts, optimizers, keys, mu, n = {}, {}, {}, {}, {}
+    for x, y in split(images, labels):
+        model.learn(x, y)
+
+        y = y.tolist()
+        for c in sorted(set(y) - set(prompts)):
+            naive.pool.add_classes(torch.tensor([c]))
+            prompts[c] = torch.nn.Parameter(naive.pool.used("prompts")[-1].detach().clone())
+            optimizers[c] = torch.optim.Adam([prompts[c]], lr=0.1)
+            n[c] = 0
+        oldest = list(prompts)
+        majority = min(set(y), key=lambda c: (-y.count(c), oldest.index(c)))
+        chosen = y if assignment == "label" else [majority] * len(y)
+        first_z = None
+        for _ in range(passes):
+            z = encode(x, torch.stack([prompts[c] for c in chosen]))
+            first_z = z.detach() if first_z is None else first_z
+            table = [mu[c] if n[c] else first_z[y.index(c)] for c in oldest]
+            rows = torch.tensor([oldest.index(c) for c in y])
+            loss = contrastive_prompt_loss(z, rows, torch.stack(table), torch.tensor([n[c] for c in oldest]))
+            grads = torch.autograd.grad(loss, [prompts[c] for c in set(chosen)])
+            for c, grad in zip(set(chosen), grads, strict=True):
+                prompts[c].grad = grad
+                optimizers[c].step()
+        with torch.no_grad():
+            q, z = encode(x), encode(x, torch.stack([prompts[c] for c in chosen]))
+        for c in set(y):
+            own = torch.tensor([label == c for label in y])
+            keys[c] = (n[c] * keys.get(c, 0) + q[own].sum(0)) / (n[c] + own.sum())
+            mu[c] = (n[c] * mu.get(c, 0) + z[own].sum(0)) / (n[c] + own.sum())
+            n[c] += int(own.sum())
+    ids = model.class_ids.tolist()
+    assert ids == list(prompts) and model.head.used("counts").tolist() == list(n.values())
+    for name, ours, theirs in (
+        ("prompts", model.pool.used("prompts"), prompts),
+        ("keys", model.keys.vectors(), keys),
+        ("prototypes", model.head.means(), mu),
+    ):
+        expected = torch.stack([theirs[c] for c in ids])
+        torch.testing.assert_close(ours, expected, rtol=1e-3, atol=1e-3, msg=lambda m, name=name: f"{name}: {m}")
+
+
+def test_prototypes_are_the_mean_of_what_they_summed(any_model, images, labels):
+    seen = []
+    original = any_model.head.update
+    any_model.head.update = lambda z, rows: (seen.append((z.clone(), rows.clone())), original(z, rows))
+    for x, y in split(images, labels):
+        any_model.learn(x, y)
+    z, rows = torch.cat([z for z, _ in seen]).double(), torch.cat([rows for _, rows in seen])
+    expected = torch.stack([z[rows == r].mean(0) for r in range(3)])
+    torch.testing.assert_close(any_model.head.means(), expected.float())
+
+
+def test_learns_and_predicts_with_every_option(any_model, images, labels):
+    for x, y in split(images, labels):
+        any_model.learn(x, y)
+    assert any_model.class_ids.tolist() == [-3, 4, 900] and any_model.batches == 3
+    logits = any_model(images)
+    assert logits.shape == (12, 3) and logits.isfinite().all() and not logits.requires_grad
+    assert set(any_model.predict(images).tolist()) <= {-3, 4, 900}
+
+
+def test_a_prediction_does_not_depend_on_its_batch(any_model, images, labels):
+    for x, y in split(images, labels):
+        any_model.learn(x, y)
+    together = any_model(images)
+    apart = torch.cat([any_model(image) for image in images.split(1)])
+    torch.testing.assert_close(together, apart, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(any_model(images.flip(0)).flip(0), together, rtol=1e-4, atol=1e-4)
+    assert torch.equal(together.argmax(1), apart.argmax(1))
+
+
+def test_the_backbone_is_unchanged_and_gets_no_gradient(any_model, images, labels):
+    before = {name: t.clone() for name, t in any_model.backbone.state_dict().items()}
+    any_model.train()
+    any_model.learn(images, labels)
+    assert_same_state(dict(any_model.backbone.state_dict()), before)
+    assert all(p.grad is None for p in any_model.backbone.parameters())
+
+
+def test_absent_prompts_and_their_moments_are_bit_identical_after_foreign_steps(vit, images):
+    model = F2OCLModel(vit, prompt_length=3)
+    for label in (0, 1, 2):
+        model.learn(images[:4], [label] * 4)
+    state = model.optimizer.state[model.pool.prompts]
+    tensors = {"prompts": model.pool.prompts, **state}
+    before = {name: t.detach()[:3].clone() for name, t in tensors.items()}
+    for _ in range(5):
+        model.learn(images[4:], [1] * 8)
+    for name, tensor in {"prompts": model.pool.prompts, **state}.items():
+        assert torch.equal(tensor[[0, 2]], before[name][[0, 2]]), name
+        assert not torch.equal(tensor[1], before[name][1]), name
+
+
+def test_same_seed_same_result_and_the_global_generator_is_left_alone(vit, images, labels):
+    states = []
+    for seed, noise in ((0, 1), (0, 2), (1, 1)):
+        torch.manual_seed(noise)
+        before = torch.random.get_rng_state()
+        model = F2OCLModel(vit, seed=seed, prompt_election="seen")
+        for x, y in split(images, labels):
+            model.learn(x, y)
+        assert torch.equal(torch.random.get_rng_state(), before)
+        states.append(learned(model))
+    assert_same_state(states[0], states[1])
+    assert not torch.equal(states[0]["pool.prompts"], states[2]["pool.prompts"])
+
+
+def test_one_sample_and_one_class_batches(any_model, images):
+    any_model.learn(images[:1], [7])
+    any_model.learn(images[1:5], [7] * 4)
+    any_model.learn(images[5:6], [8])
+    assert all(t.isfinite().all() for t in learned(any_model).values())
+
+
+@pytest.mark.parametrize("keys", [1, 2, 5])
+def test_prompts_of_the_nearest_keys_come_nearest_first(vit, images, labels, keys):
+    model = F2OCLModel(vit, prompt_length=3, keys=keys)
+    model.learn(images, labels)
+    q = model.backbone.encode(images)
+    similarity = torch.cosine_similarity(q.unsqueeze(1), model.keys.vectors().unsqueeze(0), dim=2)
+    order = similarity.argsort(1, descending=True)[:, :keys]
+    prompts = torch.stack([torch.cat([model.pool.prompts[r] for r in rows]) for rows in order.tolist()])
+    expected = model.head.logits(model.backbone.encode(images, prompts.detach()))
+    torch.testing.assert_close(model(images), expected)
+
+
+@pytest.mark.parametrize("election, rows", [("sample", {0}), ("majority", {0}), ("seen", {0, 1, 2})])
+def test_which_prompts_an_election_moves(vit, images, election, rows):
+    """Three classes seen, then mini-batches of the first alone."""
+    model = F2OCLModel(vit, prompt_length=3, prompt_election=election)
+    model.learn(images[:6], [0, 1, 2, 0, 1, 2])
+    before = model.pool.used("prompts").detach().clone()
+    for _ in range(12):
+        model.learn(images[:2], [0, 0])
+    moved = (model.pool.used("prompts") != before).flatten(1).any(1).nonzero().flatten().tolist()
+    assert set(moved) == rows
+
+
+def test_state_dict_restores_predictions_and_goes_on_learning(any_model, images, labels, vit):
+    for x, y in split(images[:8], labels[:8]):
+        any_model.learn(x, y)
+    other = F2OCLModel(vit, config=any_model.config)
+    other.load_state_dict(any_model.state_dict())
+    assert torch.equal(other(images), any_model(images))
+    other.optimizer.load_state_dict(deepcopy(any_model.optimizer.state_dict()))
+    for model in (any_model, other):
+        model.learn(images[8:], labels[8:])
+    assert other.batches == 3
+    assert_same_state(learned(other), learned(any_model))
+
+
+def test_an_empty_model(model, images):
+    assert model(images).shape == (12, 0) and model.class_ids.tolist() == []
+    with pytest.raises(RuntimeError, match="nothing has been learned"):
+        model.predict(images)
+    model.load_state_dict(model.state_dict())
+
+
+@pytest.mark.parametrize(
+    "spoil, error",
+    [
+        (lambda x, y: (x[:, :2], y), ValueError),
+        (lambda x, y: (x[0], y), ValueError),
+        (lambda x, y: (x.float() * float("nan"), y), ValueError),
+        (lambda x, y: (x.float(), y), ValueError),
+        (lambda x, y: (x, y.float()), TypeError),
+        (lambda x, y: (x, y[:-1]), ValueError),
+        (lambda x, y: (x[:0], y[:0]), ValueError),
+    ],
+    ids=["channels", "rank", "NaN", "range", "float labels", "too few labels", "empty"],
+)
+def test_bad_input_is_refused_before_anything_changes(model, images, labels, spoil, error):
+    model.learn(images, labels)
+    before = learned(model)
+    x, y = spoil(images, labels + 50)
+    with pytest.raises(error):
+        model.learn(x, y)
+    assert_same_state(learned(model), before)
+
+
+def test_images_of_another_size_grey_or_float(model, images, labels):
+    model.learn(images, labels)
+    assert torch.equal(model(images), model(images.double() / 255))
+    assert model(images[:, :1, :9, :20]).shape == (12, 3)
+
+
+def test_normalised_inputs(vit, images, labels):
+    plain, normalised = F2OCLModel(vit, prompt_length=3), F2OCLModel(vit, prompt_length=3, inputs="normalised")
+    plain.learn(images, labels)
+    normalised.learn(images.float() / 127.5 - 1, labels)
+    torch.testing.assert_close(
+        normalised(images.float() / 127.5 - 1), plain(images), rtol=1e-3, atol=1e-3
+    )
+
+
+def test_a_step_costs_the_rows_of_the_batch_not_of_the_pool(vit, images):
+    """The gradient that reaches the optimiser has one row, however many classes there are."""
+    model = F2OCLModel(vit, prompt_length=2)
+    model.add_classes(torch.arange(500))
+    batch = model.begin_batch(images, torch.zeros(12, dtype=torch.int64))
+    model.contrastive_loss(batch).backward()
+    assert model.pool.prompts.grad._values().shape == (1, 2, 128)
+
+
+@pytest.mark.gpu
+def test_cuda_equals_cpu_and_never_waits_for_the_host(vit, images, labels):
+    cpu, cuda = F2OCLModel(vit, prompt_length=3), F2OCLModel(vit, prompt_length=3).cuda()
+    cpu.learn(images, labels)
+    batch = cuda.begin_batch(images.cuda(), labels)
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        cuda.learn_batch(batch)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    torch.testing.assert_close(cuda(images.cuda()).cpu(), cpu(images), rtol=1e-2, atol=1e-2)
