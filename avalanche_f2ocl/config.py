@@ -40,6 +40,8 @@ class F2OCLConfig:
         prompt_length: tokens per prompt, L.
         lr: step size of the prompts.
         betas: Adam's decays for the prompts.
+        lr_decay: exponent p; a prompt's step t has the size ``lr / t**p``, t counting its own steps. 0 is
+            the paper's constant step size.
         temperature: divides the similarities in the contrastive loss.
         passes: optimiser steps per mini-batch.
         keys: prompts concatenated for a prediction, nearest key first.
@@ -76,6 +78,7 @@ class F2OCLConfig:
     prompt_length: int = 20
     lr: float = 0.1
     betas: tuple[float, float] = (0.9, 0.999)
+    lr_decay: float = 0.0
     temperature: float = 0.2
     passes: int = 1
     keys: int = 1
@@ -102,6 +105,10 @@ class F2OCLConfig:
                 raise TypeError(f"{name}={value!r}: must be a number, is {type(value).__name__}")
             if not 0 < value < float("inf"):
                 raise ValueError(f"{name}={value!r}: must be positive and finite")
+        if isinstance(self.lr_decay, bool) or not isinstance(self.lr_decay, (int, float)):
+            raise TypeError(f"lr_decay={self.lr_decay!r}: must be a number, is {type(self.lr_decay).__name__}")
+        if not 0 <= self.lr_decay < float("inf"):
+            raise ValueError(f"lr_decay={self.lr_decay!r}: must be 0 or more and finite")
         if not (isinstance(self.betas, (tuple, list)) and len(self.betas) == 2):
             raise TypeError(f"betas={self.betas!r}: must be two numbers in [0, 1)")
         if not all(0 <= beta < 1 for beta in self.betas):

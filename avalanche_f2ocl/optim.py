@@ -24,6 +24,7 @@ class RowAdam(Optimizer):
         lr: step size, positive.
         betas: decay of the first and second moment, each in [0, 1).
         eps: added to the denominator, positive.
+        lr_decay: exponent p >= 0; a row's step t has the size ``lr / t**p``, t counting its own steps.
 
     Raises:
         ValueError: an option outside its range.
@@ -43,6 +44,7 @@ class RowAdam(Optimizer):
         lr: float = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
+        lr_decay: float = 0.0,
     ) -> None:
         if not lr > 0:
             raise ValueError(f"lr={lr!r}: must be positive")
@@ -50,7 +52,9 @@ class RowAdam(Optimizer):
             raise ValueError(f"betas={betas!r}: must be two numbers in [0, 1)")
         if not eps > 0:
             raise ValueError(f"eps={eps!r}: must be positive")
-        super().__init__(params, dict(lr=lr, betas=betas, eps=eps))
+        if not lr_decay >= 0:
+            raise ValueError(f"lr_decay={lr_decay!r}: must be 0 or more")
+        super().__init__(params, dict(lr=lr, betas=betas, eps=eps, lr_decay=lr_decay))
 
     @torch.no_grad()
     def step(self, closure=None):
@@ -64,7 +68,8 @@ class RowAdam(Optimizer):
                 if param.grad is not None:
                     rows, grad = used_rows(param.grad)
                     state = self._row_state(param)
-                    row_adam(param, rows, grad, **state, **{k: group[k] for k in ("lr", "betas", "eps")})
+                    options = {name: group[name] for name in ("lr", "betas", "eps", "lr_decay")}
+                    row_adam(param, rows, grad, **state, **options)
         return loss
 
     def _row_state(self, param: Tensor) -> dict[str, Tensor]:
@@ -103,6 +108,7 @@ def row_adam(
     lr: float,
     betas: tuple[float, float],
     eps: float,
+    lr_decay: float = 0.0,
 ) -> None:
     """Adam's update of ``param[rows]`` in place, with the moments and steps of those rows.
 
@@ -111,7 +117,7 @@ def row_adam(
         rows: ``(R,)`` int64, distinct.
         grad: ``(R, ...)``.
         step: ``(C,)`` float64, updates each row has had.
-        lr, betas, eps: as :class:`RowAdam`.
+        lr, betas, eps, lr_decay: as :class:`RowAdam`.
 
     Source: Kingma and Ba, Adam, 2015, Algorithm 1.
     """
@@ -122,7 +128,7 @@ def row_adam(
     step[rows], exp_avg[rows], exp_avg_sq[rows] = count, first, second
 
     per_row = (-1,) + (1,) * (grad.dim() - 1)
-    step_size = (lr / (1 - beta1**count)).view(per_row)
+    step_size = (lr / count**lr_decay / (1 - beta1**count)).view(per_row)
     root = (1 - beta2**count).sqrt().view(per_row)
     denominator = (second.sqrt() / root.to(grad.dtype)).add(eps)
     param[rows] = param[rows] - step_size.to(grad.dtype) * first / denominator

@@ -31,7 +31,7 @@ class F2OCLStrategy(OnlineStrategy):
         backbone: timm name with tag, ``"micro_vit"``, or a timm ``VisionTransformer`` (frozen in place).
         weights: local checkpoint for a named backbone; default is timm's download.
         image_size: side in pixels; default the backbone's own.
-        prompt_length, lr, betas, temperature, passes, keys, prompt_assignment, prompt_election,
+        prompt_length, lr, betas, lr_decay, temperature, passes, keys, prompt_assignment, prompt_election,
             prompt_init, prompt_position, readout, key_update, key_lr, negatives, exclude_self, metric,
             normalise, inputs, seed: see :class:`avalanche_f2ocl.config.F2OCLConfig`.
         train_mb_size: B; the mini-batch that one contrastive loss sees.
@@ -62,6 +62,7 @@ class F2OCLStrategy(OnlineStrategy):
         prompt_length: int = 20,
         lr: float = 0.1,
         betas: tuple[float, float] = (0.9, 0.999),
+        lr_decay: float = 0.0,
         temperature: float = 0.2,
         passes: int = 1,
         keys: int = 1,
@@ -91,6 +92,7 @@ class F2OCLStrategy(OnlineStrategy):
             prompt_length=prompt_length,
             lr=lr,
             betas=betas,
+            lr_decay=lr_decay,
             temperature=temperature,
             passes=passes,
             keys=keys,

@@ -30,6 +30,8 @@ def test_every_choice_is_accepted(name):
         (dict(lr="0.1"), TypeError),
         (dict(temperature=-0.2), ValueError),
         (dict(key_lr=float("inf")), ValueError),
+        (dict(lr_decay=-0.5), ValueError),
+        (dict(lr_decay="fast"), TypeError),
         (dict(betas=0.9), TypeError),
         (dict(betas=(0.9, 1.0)), ValueError),
         (dict(exclude_self="yes"), TypeError),

@@ -110,6 +110,17 @@ def test_state_dict_goes_on_where_it_was(draw):
     assert torch.equal(one, two)
 
 
+def test_step_size_falls_with_a_rows_own_steps():
+    """Under a constant gradient Adam's step is its step size: lr / t**p."""
+    rows = torch.nn.Parameter(torch.zeros(2, 1))
+    optimizer = RowAdam([rows], lr=0.1, lr_decay=0.5)
+    for used in ([1.0, 1.0], [1.0, 0.0], [1.0, 1.0]):
+        rows.grad = torch.tensor(used).unsqueeze(1)
+        optimizer.step()
+    three = 0.1 * (1 + 2**-0.5 + 3**-0.5)
+    assert rows.flatten().tolist() == pytest.approx([-three, -0.1 * (1 + 2**-0.5)], rel=1e-5)
+
+
 def test_closure_and_parameters_without_gradient():
     used, unused = torch.nn.Parameter(torch.ones(2)), torch.nn.Parameter(torch.ones(2))
     optimizer = RowAdam([used, unused], **OPTIONS)
@@ -124,7 +135,9 @@ def test_closure_and_parameters_without_gradient():
 
 
 @pytest.mark.parametrize(
-    "option", [dict(lr=0), dict(lr=-1), dict(betas=(1.0, 0.9)), dict(betas=(0.9,)), dict(eps=0)], ids=str
+    "option",
+    [dict(lr=0), dict(lr=-1), dict(betas=(1.0, 0.9)), dict(betas=(0.9,)), dict(eps=0), dict(lr_decay=-1)],
+    ids=str,
 )
 def test_options_out_of_range(option):
     with pytest.raises(ValueError, match=next(iter(option))):
