@@ -52,7 +52,7 @@ class ViTNCMModel(OnlineModel):
     @torch.no_grad()
     def predict_batch(self, images: Tensor) -> Prediction:
         tokens = self.backbone.tokens(images)
-        return Prediction(self.head.logits(self.backbone.encode_tokens(tokens)), tokens)
+        return Prediction(self.head.logits(self.backbone.query(images, tokens)), tokens)
 
 
 class NoOptimizer:

@@ -25,8 +25,13 @@ from tests.helpers import as_tensors, assert_same_state, learned, train_online
 
 
 @pytest.fixture(params=STRATEGIES)
-def make(request, vit):
-    return lambda **options: STRATEGIES[request.param](**{"backbone": vit, "evaluator": None, **options})
+def name(request):
+    return request.param
+
+
+@pytest.fixture
+def make(name, vit):
+    return lambda **options: STRATEGIES[name](**{"backbone": vit, "evaluator": None, **options})
 
 
 class Recorder(SupervisedPlugin):
@@ -73,7 +78,9 @@ def test_callbacks_come_in_avalanches_order(make, digits):
     ]  # fmt: skip
 
 
-def test_plain_experiences_equal_the_online_stream_in_the_same_order(make, digits):
+def test_plain_experiences_equal_the_online_stream_in_the_same_order(name, make, digits):
+    if name == "er":
+        pytest.skip("on plain experiences Avalanche's replay buffer fills only when the experience ends")
     plain, online = make(), make()
     for experience in digits.train_stream[:3]:
         plain.train(experience, shuffle=False, eval_streams=[])
@@ -82,13 +89,14 @@ def test_plain_experiences_equal_the_online_stream_in_the_same_order(make, digit
 
 
 def test_hidden_task_attributes_change_nothing(make, digits):
-    seen, hidden, masked_online = make(), make(), make()
+    seen, hidden, seen_online, hidden_online = make(), make(), make(), make()
     for experience in digits.train_stream[:2]:
         seen.train(experience, shuffle=False, eval_streams=[])
         hidden.train(experience.train(), shuffle=False, eval_streams=[])
-    train_online(masked_online, [experience.train() for experience in digits.train_stream[:2]])
+    train_online(seen_online, digits.train_stream[:2])
+    train_online(hidden_online, [experience.train() for experience in digits.train_stream[:2]])
     assert_same_state(learned(seen.model), learned(hidden.model))
-    assert_same_state(learned(seen.model), learned(masked_online.model), exactly=False)
+    assert_same_state(learned(seen_online.model), learned(hidden_online.model))
     for experience in digits.test_stream[:2]:
         hidden.eval(experience.eval())
 
@@ -211,6 +219,16 @@ def test_predictions_do_not_depend_on_the_batch_size_of_evaluation(make, digits)
     assert answers[0] == answers[1]
 
 
+def test_a_plugin_that_changes_the_minibatch_is_heeded(make, digits):
+    class Relabel(SupervisedPlugin):
+        def before_training_iteration(self, strategy, **kwargs):
+            strategy.mbatch[1] = strategy.mbatch[1] + 100
+
+    strategy = make(plugins=[Relabel()])
+    train_online(strategy, digits.train_stream[:1])
+    assert strategy.model.class_ids.min() >= 100
+
+
 def test_training_time_outputs_know_no_labels(make, digits):
     """Relabelling a mini-batch among classes seen before changes what is learned, not what is output."""
     images, labels = as_tensors(digits.train_stream[0])
@@ -227,7 +245,7 @@ def test_training_time_outputs_know_no_labels(make, digits):
         outputs.append(recorder.outputs[-1])
         states.append(learned(strategy.model))
     assert torch.equal(*outputs)
-    assert not torch.equal(states[0]["head.sums"], states[1]["head.sums"])
+    assert any(not torch.equal(states[0][part], states[1][part]) for part in states[0])
 
 
 def test_first_output_of_a_stream_predicts_nothing(make, digits):
@@ -261,9 +279,9 @@ def test_nothing_of_a_minibatch_is_kept_after_train_and_eval(make, digits):
     strategy = make()
     train_online(strategy, digits.train_stream[:1])
     strategy.eval(digits.test_stream[:1])
-    for name in ("mbatch", "mb_output", "mb_labels", "mb_prediction", "online_batch"):
+    for name in ("mbatch", "mb_output", "mb_labels", "mb_prediction", "checked_minibatch", "online_batch"):
         assert getattr(strategy, name) is None, name
-    assert strategy.model.head.counts.sum() == 40
+    assert strategy.model.batches == 4
     assert not strategy.loss.requires_grad
 
 
@@ -304,7 +322,6 @@ def test_a_bad_minibatch_is_refused_before_anything_changes(make, digits, spoil,
         (dict(train_mb_size=0), ValueError),
         (dict(eval_mb_size=1.5), TypeError),
         (dict(train_epochs=-1), ValueError),
-        (dict(metric="manhattan"), ValueError),
         (dict(normalise="none"), ValueError),
         (dict(inputs="raw"), ValueError),
         (dict(readout="mean"), ValueError),

@@ -1,0 +1,49 @@
+"""ER: experience replay from a reservoir of images."""
+
+from collections.abc import Sequence
+
+import torch
+from avalanche.core import SupervisedPlugin
+from avalanche.training.plugins import ReplayPlugin
+from avalanche.training.storage_policy import ReservoirSamplingBuffer
+
+from avalanche_f2ocl.baselines.linear import LinearStrategy
+from avalanche_f2ocl.config import check_positive_int
+from avalanche_f2ocl.rng import generator
+
+
+class ER(LinearStrategy):
+    """Linear head trained on each mini-batch and as many images from a reservoir.
+
+    Not rehearsal-free: it stores ``mem_size`` images. Replay and reservoir are Avalanche's
+    (:class:`ReplayPlugin`, :class:`ReservoirSamplingBuffer`). Run it on online streams: on plain
+    experiences Avalanche fills the buffer only when the experience ends.
+
+    Source: Chaudhry et al., On Tiny Episodic Memories in Continual Learning, 2019.
+
+    Args:
+        mem_size: images stored.
+        lr: SGD's step size; the default was the best of seven on held-out class orders (benchmarks/README.md).
+        **options: as :class:`avalanche_f2ocl.baselines.linear.LinearStrategy`.
+
+    Raises:
+        TypeError, ValueError: ``mem_size`` is no positive int, or as the base.
+
+    Example:
+        >>> ER(backbone="micro_vit", mem_size=500, evaluator=None).train_mb_size
+        10
+    """
+
+    def __init__(
+        self, *, mem_size: int = 200, lr: float = 0.03, plugins: Sequence[SupervisedPlugin] | None = None, **options
+    ):
+        check_positive_int("mem_size", mem_size)
+        replay = ReplayPlugin(mem_size, storage_policy=ReservoirSamplingBuffer(mem_size))
+        super().__init__(lr=lr, plugins=[*(plugins or []), replay], **options)
+
+    def train(self, *args, **kwargs):
+        # Avalanche's reservoir and loaders draw from the global generator.
+        seed = generator(self.seed, "replay", self.model.batches).initial_seed()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            return super().train(*args, **kwargs)

@@ -1,0 +1,159 @@
+"""A linear head on the frozen backbone, trained by cross-entropy: the ground of ER and LwF."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import torch
+from avalanche.core import SupervisedPlugin
+from avalanche.training.plugins import EvaluationPlugin
+from avalanche.training.plugins.evaluation import default_evaluator
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from avalanche_f2ocl.backbone import PromptableViT
+from avalanche_f2ocl.base_strategy import OnlineStrategy
+from avalanche_f2ocl.batch import OnlineBatch
+from avalanche_f2ocl.heads import MASKED_LOGIT
+from avalanche_f2ocl.online_model import OnlineModel, Prediction
+from avalanche_f2ocl.plugins import PromptGrowthPlugin, online_batch
+from avalanche_f2ocl.rows import ClassRows
+
+
+class LinearHead(ClassRows):
+    """One shared linear classifier over all classes so far; rows start at zero.
+
+    Args:
+        dim: length D of the embeddings.
+
+    Example:
+        >>> head = LinearHead(2)
+        >>> _ = head.add_rows(3)
+        >>> head(torch.ones(4, 2)).shape
+        torch.Size([4, 3])
+    """
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.register_rows("weight", dim, trainable=True)
+        self.register_rows("bias", trainable=True)
+        self.register_rows("counts", dtype=torch.int64)
+
+    def forward(self, z: Tensor) -> Tensor:
+        """``(B, D)`` to ``(B, C)``, unmasked."""
+        return F.linear(z, self.used("weight"), self.used("bias"))
+
+    def logits(self, z: Tensor) -> Tensor:
+        """The same, masked where a class has had no sample."""
+        return self(z).masked_fill(self.used("counts") == 0, MASKED_LOGIT)
+
+
+class LinearModel(OnlineModel):
+    """Frozen backbone and linear head, one SGD step per mini-batch.
+
+    Args:
+        backbone: the frozen encoder.
+        lr: step size.
+
+    Example:
+        >>> model = LinearModel(PromptableViT.load("micro_vit"), lr=0.01)
+        >>> model.learn(torch.randint(0, 256, (4, 3, 32, 32), dtype=torch.uint8), [0, 1, 1, 0])
+    """
+
+    def __init__(self, backbone: PromptableViT, lr: float) -> None:
+        super().__init__(backbone, LinearHead(backbone.embed_dim))
+        self.optimizer = torch.optim.SGD(self.head.parameters(), lr=lr)
+
+    def cross_entropy(self, batch: OnlineBatch) -> Tensor:
+        """Mean cross-entropy over the classes so far, scalar."""
+        return F.cross_entropy(self.head(batch.q), batch.rows)
+
+    @torch.no_grad()
+    def end_batch(self, batch: OnlineBatch) -> None:
+        """Counts the mini-batch, after its step."""
+        self.head.counts.index_add_(0, batch.rows, torch.ones_like(batch.rows))
+        self.batches += 1
+
+    def learn_batch(self, batch: OnlineBatch) -> None:
+        self.optimizer.zero_grad()
+        self.cross_entropy(batch).backward()
+        self.optimizer.step()
+        self.end_batch(batch)
+
+    @torch.no_grad()
+    def batch_logits(self, batch: OnlineBatch) -> Tensor:
+        return self.head.logits(batch.q)
+
+    @torch.no_grad()
+    def predict_batch(self, images: Tensor) -> Prediction:
+        tokens = self.backbone.tokens(images)
+        return Prediction(self.head.logits(self.backbone.query(images, tokens)), tokens)
+
+
+class CrossEntropyPlugin(SupervisedPlugin):
+    """Adds the cross-entropy and ends the mini-batch."""
+
+    def before_backward(self, strategy, **kwargs):
+        strategy.loss += strategy.model.cross_entropy(online_batch(strategy))
+
+    def after_training_iteration(self, strategy, **kwargs):
+        strategy.model.end_batch(online_batch(strategy))
+        strategy.online_batch = None
+
+
+class LinearStrategy(OnlineStrategy):
+    """Online training of the linear head; forgets, as its softmax leans to the latest classes.
+
+    Args:
+        backbone, weights, image_size, normalise, inputs, seed: as :class:`avalanche_f2ocl.F2OCLStrategy`.
+        readout: ``"cls"`` or ``"patch"``.
+        lr: SGD's step size.
+        train_mb_size, train_epochs, eval_mb_size, device, plugins, evaluator, eval_every, peval_mode:
+            Avalanche's.
+
+    Raises:
+        TypeError, ValueError, OSError: as :class:`avalanche_f2ocl.F2OCLStrategy`.
+
+    Example:
+        >>> LinearStrategy(backbone="micro_vit", evaluator=None).train_mb_size
+        10
+    """
+
+    def __init__(
+        self,
+        *,
+        backbone: str | nn.Module = "vit_base_patch16_224.augreg_in21k",
+        weights: str | Path | None = None,
+        image_size: int | None = None,
+        readout: str = "cls",
+        normalise: str = "backbone",
+        inputs: str = "auto",
+        lr: float = 0.01,
+        seed: int = 0,
+        train_mb_size: int = 10,
+        train_epochs: int = 1,
+        eval_mb_size: int = 128,
+        device: str | torch.device | None = None,
+        plugins: Sequence[SupervisedPlugin] | None = None,
+        evaluator: EvaluationPlugin | Callable[[], EvaluationPlugin] | None = default_evaluator,
+        eval_every: int = -1,
+        peval_mode: str = "epoch",
+    ):
+        if not lr > 0:
+            raise ValueError(f"lr={lr!r}: must be positive")
+        encoder = PromptableViT.load(
+            backbone, weights, image_size, readout=readout, normalise=normalise, inputs=inputs
+        )
+        model = LinearModel(encoder, lr)
+        super().__init__(
+            model=model,
+            optimizer=model.optimizer,
+            seed=seed,
+            train_mb_size=train_mb_size,
+            train_epochs=train_epochs,
+            eval_mb_size=eval_mb_size,
+            device=device,
+            plugins=[*(plugins or []), PromptGrowthPlugin(), CrossEntropyPlugin()],
+            evaluator=evaluator,
+            eval_every=eval_every,
+            peval_mode=peval_mode,
+        )

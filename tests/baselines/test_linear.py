@@ -1,0 +1,41 @@
+import pytest
+import torch
+from torch.nn import functional as F
+
+from avalanche_f2ocl.backbone import PromptableViT
+from avalanche_f2ocl.baselines.linear import LinearModel, LinearStrategy
+from tests.helpers import assert_same_state, learned, train_online
+
+
+def test_a_step_is_sgd_on_cross_entropy_over_the_classes_so_far(vit, images):
+    model = LinearModel(PromptableViT(vit), lr=0.01)
+    weight, bias = torch.zeros(0, 128), torch.zeros(0)
+    ids = []
+    for start, labels in ((0, [5, 2, 5, 2]), (4, [9, 5, 9, 2])):
+        x = images[start : start + 4]
+        model.learn(x, labels)
+        new = sorted(set(labels) - set(ids))
+        ids += new
+        weight = torch.cat([weight, torch.zeros(len(new), 128)]).detach().requires_grad_()
+        bias = torch.cat([bias, torch.zeros(len(new))]).detach().requires_grad_()
+        rows = torch.tensor([ids.index(label) for label in labels])
+        F.cross_entropy(model.backbone.encode(x) @ weight.T + bias, rows).backward()
+        weight, bias = weight - 0.01 * weight.grad, bias - 0.01 * bias.grad
+    torch.testing.assert_close(model.head.used("weight"), weight)
+    torch.testing.assert_close(model.head.used("bias"), bias)
+
+
+def test_the_strategy_learns_as_the_model_does(vit, digits):
+    strategy = LinearStrategy(backbone=vit, evaluator=None)
+    train_online(strategy, digits.train_stream[:2])
+    model = LinearModel(PromptableViT(vit), lr=0.01)
+    for experience in digits.train_stream[:2]:
+        for start in range(0, len(experience.dataset), 10):
+            items = [experience.dataset[i] for i in range(start, start + 10)]
+            model.learn(torch.stack([item[0] for item in items]), [item[1] for item in items])
+    assert_same_state(learned(strategy.model), learned(model))
+
+
+def test_step_size_out_of_range(vit):
+    with pytest.raises(ValueError, match="lr=-1"):
+        LinearStrategy(backbone=vit, lr=-1, evaluator=None)
