@@ -1,0 +1,47 @@
+"""The methods that can be compared, by the name that results carry."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from avalanche_f2ocl import F2OCLStrategy, ViTNCM
+from avalanche_f2ocl.base_strategy import OnlineStrategy
+from avalanche_f2ocl.baselines import ER, LwF, RandomPrompt
+
+METHODS: dict[str, tuple[Callable[..., OnlineStrategy], dict[str, Any]]] = {
+    "f2ocl": (F2OCLStrategy, {}),
+    "f2ocl-seen": (F2OCLStrategy, {"prompt_election": "seen"}),
+    "f2ocl-literal": (F2OCLStrategy.paper, {}),
+    "random-prompt": (RandomPrompt, {}),
+    "vit-ncm": (ViTNCM, {}),
+    "er200": (ER, {"mem_size": 200}),
+    "er500": (ER, {"mem_size": 500}),
+    "lwf": (LwF, {}),
+}
+
+
+def make_strategy(method: str, **options: Any) -> OnlineStrategy:
+    """A method's strategy; ``options`` win over the method's own.
+
+    Raises:
+        ValueError: an unknown method; the message names those there are.
+    """
+    if method not in METHODS:
+        raise ValueError(f"method={method!r}: allowed are {', '.join(METHODS)}")
+    make, own = METHODS[method]
+    return make(**{**own, **options})
+
+
+def flat_config(strategy: OnlineStrategy, given: dict[str, Any]) -> dict[str, Any]:
+    """Every plain option a strategy ran with: its constructors' defaults, and what was given."""
+    config: dict[str, Any] = {}
+    for cls in reversed(type(strategy).__mro__):
+        for name, parameter in inspect.signature(cls.__init__).parameters.items():
+            default = parameter.default
+            if issubclass(cls, OnlineStrategy) and isinstance(default, (bool, int, float, str, tuple, type(None))):
+                config[name] = default
+    model_config = getattr(strategy.model, "config", None)
+    config |= vars(model_config) if model_config else {}
+    config |= {name: value for name, value in given.items() if name in config}
+    left_out = ("backbone", "weights", "image_size", "seed", "device", "plugins", "evaluator")
+    return {name: value for name, value in sorted(config.items()) if name not in left_out}

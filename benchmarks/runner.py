@@ -1,0 +1,176 @@
+"""One run = method, data set, backbone, seed: one process, one JSON file, predictions beside it.
+
+    python -m benchmarks.runner --table table1 --method f2ocl --dataset digits --backbone micro_vit --groups 5
+
+A run whose file exists is skipped. Figures are in per cent and seconds.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import platform
+import resource
+import warnings
+from collections import Counter
+from importlib.metadata import version
+from importlib.resources import as_file, files
+from pathlib import Path
+
+import numpy as np
+import torch
+from avalanche.benchmarks import CLScenario
+from avalanche.core import SupervisedPlugin
+from avalanche.training.plugins import EvaluationPlugin
+
+from avalanche_f2ocl import class_incremental_stream, f2ocl_metrics
+from avalanche_f2ocl.base_strategy import OnlineStrategy
+from avalanche_f2ocl.loading import MICRO_VIT, load_vit
+from avalanche_f2ocl.metrics import AccuracyMatrix
+from avalanche_f2ocl.online import run_online
+from benchmarks.cache import QueryCache
+from benchmarks.methods import METHODS, flat_config, make_strategy
+
+RESULTS = Path(__file__).parent / "results"
+PACKAGES = ("avalanche-f2ocl", "avalanche-lib", "torch", "timm", "torchvision", "numpy")
+
+
+class FinalAnswers(SupervisedPlugin):
+    """Keeps the last evaluation's predicted classes, labels and nearest keys."""
+
+    def __init__(self):
+        super().__init__()
+        self.predictions, self.labels, self.keys = [], [], []
+
+    def before_eval(self, strategy, **kwargs):
+        self.predictions, self.labels, self.keys = [], [], []
+
+    def after_eval_iteration(self, strategy, **kwargs):
+        self.predictions += strategy.mb_output.argmax(1).tolist()
+        self.labels += strategy.mb_labels.tolist()
+        rows = strategy.mb_prediction.key_rows
+        if rows is not None:
+            self.keys += strategy.model.class_ids[rows[:, 0]].tolist()
+
+    def by_class(self) -> tuple[np.ndarray, np.ndarray]:
+        """Predictions and labels, classes ascending: the same image at the same place for every seed."""
+        order = np.argsort(self.labels, kind="stable")
+        return np.asarray(self.predictions)[order], np.asarray(self.labels)[order]
+
+
+def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--table", required=True, help="folder under benchmarks/results")
+    parser.add_argument("--method", required=True, choices=METHODS)
+    parser.add_argument("--dataset", required=True, help="'cifar100', 'digits', or a folder or zip")
+    parser.add_argument("--backbone", required=True, help="timm name with tag, or 'micro_vit'")
+    parser.add_argument("--weights", help="local checkpoint")
+    parser.add_argument("--image-size", type=int)
+    parser.add_argument("--groups", type=int, default=10)
+    parser.add_argument("--train-per-class", type=int)
+    parser.add_argument("--test-per-class", type=int)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--device")
+    parser.add_argument("--options", type=json.loads, default={}, help="more of the strategy's options, as JSON")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--cache", type=Path, help="folder that keeps unprompted embeddings between runs")
+    parser.add_argument("--quiet", action="store_true", help="no progress bar")
+    return parser.parse_args(argv)
+
+
+def result_path(args: argparse.Namespace) -> Path:
+    name = f"{args.method}-{Path(args.dataset).stem}-{args.backbone}-s{args.seed}.json"
+    return args.results / args.table / name
+
+
+def weights_sha256(backbone: str, weights: str | None, vit: torch.nn.Module) -> str:
+    """Of the weights' file, or of the tensors where timm fetched them."""
+    if weights is not None:
+        return hashlib.sha256(Path(weights).read_bytes()).hexdigest()
+    if backbone == MICRO_VIT:
+        with as_file(files("avalanche_f2ocl") / "assets" / "micro_vit.safetensors") as path:
+            return hashlib.sha256(path.read_bytes()).hexdigest()
+    digest = hashlib.sha256()
+    for name, tensor in vit.state_dict().items():
+        digest.update(name.encode() + tensor.cpu().numpy().tobytes())
+    return digest.hexdigest()
+
+
+def per_cent(value: float | None) -> float | None:
+    return None if value is None or np.isnan(value) else round(100 * value, 4)
+
+
+def prompt_norm(strategy: OnlineStrategy) -> float | None:
+    """Mean length of a prompt's token, over tokens and classes."""
+    pool = getattr(strategy.model, "pool", None)
+    return None if pool is None else round(pool.used("prompts").detach().norm(dim=2).mean().item(), 4)
+
+
+def peak_memory_bytes(device: torch.device) -> int:
+    """Of the GPU where there is one, else of the process."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if platform.system() == "Darwin" else peak * 1024
+
+
+def run(args: argparse.Namespace) -> tuple[dict, np.ndarray, np.ndarray]:
+    """Carries a run out; returns its record, and final predictions and labels by test image."""
+    benchmark: CLScenario = class_incremental_stream(
+        args.dataset, args.groups, args.seed, args.train_per_class, args.test_per_class
+    )
+    vit, answers = load_vit(args.backbone, args.weights, args.image_size), FinalAnswers()
+    evaluator = EvaluationPlugin(*f2ocl_metrics())
+    given = {"seed": args.seed, "device": args.device, **args.options}
+    strategy = make_strategy(args.method, backbone=vit, plugins=[answers], evaluator=evaluator, **given)
+    checksum = weights_sha256(args.backbone, args.weights, vit)
+    backbone = strategy.model.backbone
+    if args.cache is not None:
+        # Whatever changes an unprompted embedding is in the name.
+        parts = (checksum[:12], backbone.image_size, backbone.readout, Path(args.dataset).stem)
+        cache = QueryCache(backbone, args.cache / ("-".join(map(str, parts)) + ".npz"))
+    result = run_online(strategy, benchmark, progress=not args.quiet)
+    if args.cache is not None:
+        cache.save()
+    T = next(m for m in evaluator.metrics if isinstance(m, AccuracyMatrix)).T
+    device = strategy.device
+    record = {
+        "method": args.method,
+        "dataset": Path(args.dataset).stem,
+        "backbone": args.backbone,
+        "weights_sha256": checksum,
+        "image_size": backbone.image_size,
+        "train_per_class": args.train_per_class,
+        "test_per_class": args.test_per_class,
+        "seed": args.seed,
+        "config": {"groups": args.groups, "cached_queries": args.cache is not None}
+        | flat_config(strategy, {**METHODS[args.method][1], **args.options}),
+        "versions": {name: version(name) for name in PACKAGES} | {"python": platform.python_version()},
+        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
+        "T": [[per_cent(value) for value in row] for row in T],
+        **{name: per_cent(getattr(result, name)) for name in ("A_n", "A_n_samples", "F_n", "A_k", "UB", "random_key")},
+        "prompt_norm": prompt_norm(strategy),
+        "key_histogram": dict(sorted(Counter(answers.keys).items())) if answers.keys else None,
+        "seconds": round(result.seconds, 1),
+        "peak_memory_bytes": peak_memory_bytes(device),
+    }
+    return record, *answers.by_class()
+
+
+def main(argv: list[str] | None = None) -> None:
+    args = parse_args(argv)
+    warnings.filterwarnings("ignore", message="No loggers specified")
+    path = result_path(args)
+    if path.exists():
+        return
+    record, predictions, labels = run(args)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.savez_compressed(path.with_suffix(".npz"), predictions=predictions.astype("i4"), labels=labels.astype("i4"))
+    # The JSON says that the run is done, so it comes last and whole.
+    unfinished = path.with_suffix(".tmp")
+    unfinished.write_text(json.dumps(record, indent=1) + "\n")
+    os.replace(unfinished, path)
+
+
+if __name__ == "__main__":
+    main()

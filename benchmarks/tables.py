@@ -1,0 +1,110 @@
+"""Tables from result files: Markdown and CSV, with paired intervals."""
+
+import csv
+import json
+from collections import defaultdict
+from pathlib import Path
+from statistics import mean, stdev
+
+import numpy as np
+
+REFERENCES = ("vit-ncm", "random-prompt")
+FIGURES = ("A_n", "A_n_samples", "F_n", "A_k", "UB", "random_key", "seconds")
+
+
+def load_runs(folder: Path) -> dict[tuple[str, str, str], list[dict]]:
+    """Records by (dataset, backbone, method), seeds ascending; each knows the path of its predictions."""
+    runs = defaultdict(list)
+    for path in sorted(folder.glob("*.json")):
+        record = json.loads(path.read_text())
+        record["predictions"] = path.with_suffix(".npz")
+        runs[record["dataset"], record["backbone"], record["method"]].append(record)
+    return {key: sorted(records, key=lambda r: r["seed"]) for key, records in runs.items()}
+
+
+def right(record: dict) -> np.ndarray:
+    """Which test images were right at the end, ``(N,)`` bool, in an order all seeds share."""
+    with np.load(record["predictions"]) as answers:
+        return answers["predictions"] == answers["labels"]
+
+
+def paired_difference(records: list[dict], reference: list[dict]) -> tuple[float, float] | None:
+    """Mean difference of the share right and half its 95 % interval, in points, over seeds both have.
+
+    Each test image gives one value: its difference averaged over seeds. The interval is the normal one over
+    images, so it covers the choice of test images; the spread over seeds is in the tables' deviations.
+    """
+    other = {record["seed"]: record for record in reference}
+    pairs = [(record, other[record["seed"]]) for record in records if record["seed"] in other]
+    if not pairs:
+        return None
+    differences = np.mean([right(a).astype(float) - right(b) for a, b in pairs], axis=0)
+    return 100 * differences.mean(), 100 * 1.96 * differences.std(ddof=1) / np.sqrt(len(differences))
+
+
+def spread(records: list[dict], name: str) -> str:
+    """Mean and, with several seeds, sample deviation."""
+    values = [record[name] for record in records if record[name] is not None]
+    if not values:
+        return "-"
+    digits = 0 if name == "seconds" else 2
+    text = f"{mean(values):.{digits}f}"
+    return text if len(values) == 1 or name == "seconds" else f"{text} ± {stdev(values):.{digits}f}"
+
+
+def table_rows(runs: dict[tuple[str, str, str], list[dict]], methods: list[str]) -> list[dict[str, str]]:
+    """One row per data set, backbone and method, in the methods' order."""
+    rows = []
+    for dataset, backbone in sorted({key[:2] for key in runs}):
+        for method in methods:
+            records = runs.get((dataset, backbone, method))
+            if not records:
+                continue
+            first = records[0]
+            row = {
+                "dataset": dataset,
+                "backbone": backbone,
+                "px": str(first["image_size"]),
+                "train/test a class": f"{first['train_per_class'] or 'all'}/{first['test_per_class'] or 'all'}",
+                "method": method,
+                "seeds": " ".join(str(record["seed"]) for record in records),
+            }
+            row |= {name: spread(records, name) for name in FIGURES}
+            for reference in REFERENCES:
+                difference = paired_difference(records, runs.get((dataset, backbone, reference), []))
+                known = difference is not None and method != reference
+                row[f"to {reference}"] = f"{difference[0]:+.2f} ± {difference[1]:.2f}" if known else "-"
+            rows.append(row)
+    return rows
+
+
+def markdown(rows: list[dict[str, str]]) -> str:
+    """A Markdown table per data set and backbone."""
+    parts = []
+    shared = ("dataset", "backbone", "px", "train/test a class", "seeds")
+    for key in dict.fromkeys(tuple(row[name] for name in shared[:2]) for row in rows):
+        own = [row for row in rows if (row["dataset"], row["backbone"]) == key]
+        first = own[0]
+        parts.append(
+            f"**{first['dataset']}**, {first['backbone']}, {first['px']} px, {first['train/test a class']} images a "
+            f"class for training/test, seeds {first['seeds']}\n"
+        )
+        columns = [name for name in first if name not in shared]
+        parts.append("| " + " | ".join(columns) + " |\n|---|" + "---:|" * (len(columns) - 1))
+        parts += ["| " + " | ".join(row[name] for name in columns) + " |" for row in own]
+        parts.append("")
+    return "\n".join(parts)
+
+
+def write_tables(folder: Path, methods: list[str]) -> str:
+    """Writes ``table.md`` and ``table.csv`` beside the runs; returns the Markdown."""
+    rows = table_rows(load_runs(folder), methods)
+    if not rows:
+        raise FileNotFoundError(f"no results in {folder}")
+    text = markdown(rows)
+    (folder / "table.md").write_text(text)
+    with (folder / "table.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, fieldnames=list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return text
