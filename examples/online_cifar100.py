@@ -1,4 +1,4 @@
-"""The paper's CIFAR-100 experiment: F2OCL beside ViT-NCM, online, one pass, in mini-batches of ten.
+"""The paper's CIFAR-100 experiment: F2OCL beside its baselines, online, one pass, in mini-batches of ten.
 
 With no options: torchvision's CIFAR-100 (downloaded), ViT-B/16 augreg in21k (downloaded by timm), 224 px,
 ten groups of ten classes. Smaller and offline:
@@ -15,16 +15,21 @@ import torch
 from avalanche.training.plugins import EvaluationPlugin
 
 from avalanche_f2ocl import F2OCLModel, F2OCLStrategy, ViTNCM, class_incremental_stream, f2ocl_metrics
+from avalanche_f2ocl.baselines import ER, LwF
 from avalanche_f2ocl.loading import load_vit
 from avalanche_f2ocl.online import run_online
 from avalanche_f2ocl.report import result_table
 
 BATCH_SIZE = 10
 LONG = 10 * 60  # seconds from which a run counts as long
+METHODS = {"f2ocl": F2OCLStrategy, "vit-ncm": ViTNCM, "er": ER, "lwf": LwF}
 
 
 def parse_args():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--methods", type=lambda text: text.split(","), default=list(METHODS), help=f"of {','.join(METHODS)}"
+    )
     parser.add_argument("--data", default="cifar100", help="'cifar100', or a folder or zip with train/ and test/")
     parser.add_argument("--backbone", default="vit_base_patch16_224.augreg_in21k", help="timm name or 'micro_vit'")
     parser.add_argument("--weights", help="local checkpoint of the backbone")
@@ -33,9 +38,14 @@ def parse_args():
     parser.add_argument("--test-per-class", type=int, help="test images kept per class; default all")
     parser.add_argument("--groups", type=int, default=10)
     parser.add_argument("--passes", type=int, default=1, help="optimiser steps per mini-batch")
+    parser.add_argument("--er-images", type=int, default=200, help="images that ER stores")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", help="default CUDA if there is one, else CPU")
-    return parser.parse_args()
+    args = parser.parse_args()
+    unknown = set(args.methods) - set(METHODS)
+    if unknown:
+        parser.error(f"--methods {','.join(sorted(unknown))}: allowed are {','.join(METHODS)}")
+    return args
 
 
 def estimate_seconds(vit, stream, args, device) -> float:
@@ -80,18 +90,20 @@ def main():
     seconds = estimate_seconds(vit, stream, args, device)
     if seconds > LONG:
         print(
-            f"On {device.type} this will take about {seconds / 60:.0f} minutes for F2OCL, and less for ViT-NCM. "
+            f"On {device.type} this will take about {seconds / 60:.0f} minutes for F2OCL, and less for the others. "
             "Shorter: --train-per-class, --test-per-class, --image-size 112, a smaller --backbone, or --device cuda.\n"
         )
 
     results = {}
-    for name, make in {"ViT-NCM": ViTNCM, "F2OCL": lambda **o: F2OCLStrategy(passes=args.passes, **o)}.items():
-        strategy = make(
+    own = {"f2ocl": {"passes": args.passes}, "er": {"mem_size": args.er_images}}
+    for name in args.methods:
+        strategy = METHODS[name](
             backbone=vit,
             seed=args.seed,
             train_mb_size=BATCH_SIZE,
             device=device,
             evaluator=EvaluationPlugin(*f2ocl_metrics()),
+            **own.get(name, {}),
         )
         results[name] = run_online(strategy, stream)
 
