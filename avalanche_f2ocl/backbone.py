@@ -125,6 +125,11 @@ class PromptableViT(nn.Module):
             x = x[:, 0]
         return vit.fc_norm(x)
 
+    @torch.no_grad()
+    def query(self, images: Tensor, tokens: Tensor) -> Tensor:
+        """The unprompted embedding q, ``(B, D)``, of images whose tokens are known already."""
+        return self.encode_tokens(tokens)
+
     def encode(self, images: Tensor, prompts: Tensor | None = None) -> Tensor:
         """``f(x)`` or ``f(x, p)``: images ``(B, C, H, W)`` and prompts as above to ``(B, D)``."""
         return self.encode_tokens(self.tokens(images), prompts)

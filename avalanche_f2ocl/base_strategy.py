@@ -37,6 +37,7 @@ class OnlineStrategy(SupervisedTemplate):
     Attributes:
         mb_labels: labels of the current mini-batch on the CPU, ``(B,)`` int64.
         mb_prediction: parts of the current evaluation mini-batch's prediction.
+        checked_minibatch: the current mini-batch as it was checked, on the device.
         online_batch: what the plugins share about the current training mini-batch.
 
     Raises:
@@ -82,6 +83,7 @@ class OnlineStrategy(SupervisedTemplate):
         self.model.to(self.device)
         self.mb_labels: Tensor | None = None
         self.mb_prediction: Prediction | None = None
+        self.checked_minibatch: tuple[Tensor, ...] | None = None
         self.online_batch = None
 
     def _unpack_minibatch(self):
@@ -95,6 +97,7 @@ class OnlineStrategy(SupervisedTemplate):
             )
         self.mb_labels = host_labels
         self.mbatch = [t.to(self.device, non_blocking=True) for t in (images, labels.long(), *rest)]
+        self.checked_minibatch = tuple(self.mbatch)
 
     def forward(self):
         if self.is_training:
@@ -154,4 +157,4 @@ class OnlineStrategy(SupervisedTemplate):
         self._forget_minibatch()
 
     def _forget_minibatch(self):
-        self.mb_labels = self.mb_prediction = self.online_batch = None
+        self.mb_labels = self.mb_prediction = self.checked_minibatch = self.online_batch = None

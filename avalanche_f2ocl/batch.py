@@ -42,10 +42,9 @@ class OnlineBatch:
         return self._backbone.tokens(self.images)
 
     @cached_property
-    @torch.no_grad()
     def q(self) -> Tensor:
         """Unprompted embeddings, ``(B, D)``, without gradient."""
-        return self._backbone.encode_tokens(self.tokens)
+        return self._backbone.query(self.images, self.tokens)
 
     @cached_property
     def first(self) -> Tensor:

@@ -55,7 +55,7 @@ class ClassTable(ClassRows):
         for row, class_id in enumerate(ids.tolist(), start=self.num_rows):
             self._row_of[class_id] = row
         new = self.add_rows(len(ids))
-        self.ids[new] = ids.to(self.ids.device)
+        self.ids[new] = ids.to(self.ids.device, non_blocking=True)
 
     def _load_from_state_dict(self, *args):
         super()._load_from_state_dict(*args)

@@ -60,9 +60,9 @@ class GradientKeys(ClassRows):
 
     def add_classes(self, ids: Tensor) -> None:
         """Adds a random key for each of the class ids ``(N,)``, int64 on the CPU."""
-        rows = self.add_rows(len(ids))
-        for row, class_id in enumerate(ids.tolist(), start=rows.start):
-            self.keys[row] = torch.rand(self.dim, generator=generator(self.seed, "key", class_id)) * 2 - 1
+        new = self.add_rows(len(ids))
+        draws = [torch.rand(self.dim, generator=generator(self.seed, "key", class_id)) for class_id in ids.tolist()]
+        self.keys[new] = (torch.stack(draws) * 2 - 1).to(self.keys.device, non_blocking=True)
 
     def vectors(self) -> Tensor:
         """All keys, ``(C, D)`` float32."""

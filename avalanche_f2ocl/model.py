@@ -70,7 +70,7 @@ class F2OCLModel(OnlineModel):
         self.pool = PromptPool(config.prompt_length, dim, config.prompt_init, config.seed)
         mean_keys = config.key_update == "mean"
         self.keys = MeanKeys(dim) if mean_keys else GradientKeys(dim, config.key_lr, config.seed)
-        self.optimizer = RowAdam([self.pool.prompts], config.lr, config.betas)
+        self.optimizer = RowAdam([self.pool.prompts], config.lr, config.betas, lr_decay=config.lr_decay)
 
     def add_classes(self, ids: Tensor) -> None:
         """A triplet of id, key and prompt, and a head row, for each of ``ids (N,)``."""
@@ -136,7 +136,7 @@ class F2OCLModel(OnlineModel):
     def predict_batch(self, images: Tensor) -> Prediction:
         """Retrieves each image's prompts by its nearest keys (Eq. 10) and scores it under them (Eq. 11)."""
         tokens = self.backbone.tokens(images)
-        q = self.backbone.encode_tokens(tokens)
+        q = self.backbone.query(images, tokens)
         scores = key_scores(q, self.keys.vectors(), self.head.used("counts"))
         key_rows = scores.topk(min(self.config.keys, scores.shape[1]), dim=1).indices
         return Prediction(self.logits_under(tokens, key_rows), tokens, key_rows)

@@ -61,7 +61,7 @@ def run_online(strategy: SupervisedTemplate, benchmark: CLScenario, progress: bo
     test = benchmark.test_stream
     tests_so_far = np.cumsum([len(experience.dataset) for experience in test])
     total = sum(len(experience.dataset) for experience in benchmark.train_stream) + int(tests_so_far.sum())
-    with tqdm(total=total, unit="img", desc=type(strategy).__name__, disable=not progress) as bar:
+    with tqdm(total=total, unit="img", desc=type(strategy).__name__, disable=not progress, mininterval=1) as bar:
         counter = _CountImages(bar)
         strategy.plugins.append(counter)
         try:

@@ -40,11 +40,12 @@ class PromptGrowthPlugin(SupervisedPlugin):
     """Makes room for each class that is new in the mini-batch: id, head row and, where there are, prompt and key."""
 
     def before_training_iteration(self, strategy, **kwargs):
-        labels = getattr(strategy, "mb_labels", None)
-        if labels is None:  # a strategy that does not check on the host
+        checked = getattr(strategy, "checked_minibatch", None)
+        if checked is None or any(now is not then for now, then in zip(strategy.mbatch, checked, strict=False)):
+            # A strategy that does not check on the host, or another plugin has changed the mini-batch.
             strategy.model.check(strategy.mb_x)
-            labels = check_labels(strategy.mb_y, len(strategy.mb_x))
-        strategy.online_batch = strategy.model.begin_batch(strategy.mb_x, labels)
+            strategy.mb_labels = check_labels(strategy.mb_y, len(strategy.mb_x))
+        strategy.online_batch = strategy.model.begin_batch(strategy.mb_x, strategy.mb_labels)
 
 
 class ContrastivePromptPlugin(SupervisedPlugin):

@@ -34,9 +34,9 @@ class PromptPool(ClassRows):
     @torch.no_grad()
     def add_classes(self, ids: Tensor) -> None:
         """Adds a prompt for each of the class ids ``(N,)``, int64 on the CPU."""
-        rows = self.add_rows(len(ids))
-        for row, class_id in enumerate(ids.tolist(), start=rows.start):
-            self.prompts[row] = self._initial(class_id)
+        new = self.add_rows(len(ids))
+        initial = torch.stack([self._initial(class_id) for class_id in ids.tolist()])
+        self.prompts[new] = initial.to(self.prompts.device, non_blocking=True)
 
     def _initial(self, class_id: int) -> Tensor:
         shape, draw = (self.length, self.dim), generator(self.seed, "prompt", class_id)
