@@ -41,7 +41,7 @@ class F2OCLConfig:
         lr: step size of the prompts.
         betas: Adam's decays for the prompts.
         lr_decay: exponent p; a prompt's step t has the size ``lr / t**p``, t counting its own steps. 0 is
-            the paper's constant step size.
+            the paper's constant step size, under which the prototypes of a long stream of few classes go stale.
         temperature: divides the similarities in the contrastive loss.
         passes: optimiser steps per mini-batch.
         keys: prompts concatenated for a prediction, nearest key first.
@@ -78,7 +78,7 @@ class F2OCLConfig:
     prompt_length: int = 20
     lr: float = 0.1
     betas: tuple[float, float] = (0.9, 0.999)
-    lr_decay: float = 0.0
+    lr_decay: float = 1.0
     temperature: float = 0.2
     passes: int = 1
     keys: int = 1

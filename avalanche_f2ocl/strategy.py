@@ -62,7 +62,7 @@ class F2OCLStrategy(OnlineStrategy):
         prompt_length: int = 20,
         lr: float = 0.1,
         betas: tuple[float, float] = (0.9, 0.999),
-        lr_decay: float = 0.0,
+        lr_decay: float = 1.0,
         temperature: float = 0.2,
         passes: int = 1,
         keys: int = 1,
@@ -133,7 +133,7 @@ class F2OCLStrategy(OnlineStrategy):
 
     @classmethod
     def paper(cls, **options) -> "F2OCLStrategy":
-        """The literal reading of the paper: each sample under its own label's prompt, keys by gradient.
+        """The literal reading of the paper: own label's prompts, keys by gradient, a constant step size.
 
         It is offered for comparison. With exact keys it scores near 100 %, with its own keys no better
         than those keys are: the prompts encode labels, not images.
@@ -141,4 +141,4 @@ class F2OCLStrategy(OnlineStrategy):
         Args:
             **options: as the constructor's; they win over the literal ones.
         """
-        return cls(**{"prompt_assignment": "label", "key_update": "gradient", **options})
+        return cls(**{"prompt_assignment": "label", "key_update": "gradient", "lr_decay": 0.0, **options})

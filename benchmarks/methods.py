@@ -11,6 +11,7 @@ from avalanche_f2ocl.baselines import ER, LwF, RandomPrompt
 METHODS: dict[str, tuple[Callable[..., OnlineStrategy], dict[str, Any]]] = {
     "f2ocl": (F2OCLStrategy, {}),
     "f2ocl-seen": (F2OCLStrategy, {"prompt_election": "seen"}),
+    "f2ocl-constant-lr": (F2OCLStrategy, {"lr_decay": 0.0}),
     "f2ocl-literal": (F2OCLStrategy.paper, {}),
     "random-prompt": (RandomPrompt, {}),
     "vit-ncm": (ViTNCM, {}),

@@ -30,7 +30,7 @@ def any_model(request, vit):
 @pytest.mark.parametrize("passes", [1, 3])
 def test_a_step_written_out(vit, images, labels, assignment, passes):
     """Algorithm 1 with plain tensors, torch's Adam on one parameter per class, and Eq. 8 by hand."""
-    options = dict(prompt_length=3, prompt_assignment=assignment, prompt_election="majority", passes=passes)
+    options = dict(prompt_length=3, prompt_assignment=assignment, prompt_election="majority", passes=passes, lr_decay=0)
     model, naive = F2OCLModel(vit, **options), F2OCLModel(vit, **options)
     encode = naive.backbone.encode
     prompts, optimizers, keys, mu, n = {}, {}, {}, {}, {}

@@ -49,7 +49,7 @@ def test_batch_assignment_on_one_group_does_not(vit, one_group):
 
 def test_the_paper_is_read_literally_and_options_win(vit):
     config = F2OCLStrategy.paper(backbone=vit, evaluator=None).model.config
-    assert (config.prompt_assignment, config.key_update) == ("label", "gradient")
+    assert (config.prompt_assignment, config.key_update, config.lr_decay) == ("label", "gradient", 0)
     assert F2OCLStrategy.paper(backbone=vit, evaluator=None, key_update="mean").model.config.key_update == "mean"
 
 
