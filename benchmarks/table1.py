@@ -4,21 +4,16 @@
 
 ``small``: digits on the bundled ViT; cifar100.zip (100/30 images a class) and caltech101.zip (all) on a
 ViT-Ti at 112 px. ``full``: CIFAR-100 whole, at the backbone's own size (``--backbone``, ``--weights``).
-Interrupted, it goes on where it stopped.
+Interrupted, it goes on where it stopped. The table goes into benchmarks/README.md.
 """
 
 import argparse
-import os
-import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tqdm import tqdm
-
+from benchmarks.launch import launch
 from benchmarks.methods import METHODS
 from benchmarks.runner import RESULTS
-from benchmarks.tables import write_tables
+from benchmarks.tables import insert, write_tables
 
 
 def parse_args() -> argparse.Namespace:
@@ -65,7 +60,7 @@ def main() -> None:
     if unknown:
         raise SystemExit(f"--datasets {' '.join(sorted(unknown))}: allowed are {' '.join(sets)} (zips need --data-dir)")
     table = f"table1-{args.size}"
-    common = ["--table", table, "--results", str(args.results), "--quiet"]
+    common = ["--table", table, "--results", str(args.results)]
     common += ["--device", args.device] if args.device else []
     common += ["--cache", str(args.cache)] if args.cache else []
     runs = [
@@ -74,15 +69,13 @@ def main() -> None:
         for name in chosen
         for method in args.methods
     ]
-    threads = max(1, (os.cpu_count() or 1) // args.jobs)
-    environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
-
-    def one(options: list[str]) -> int:
-        return subprocess.run([sys.executable, "-m", "benchmarks.runner", *options], env=environment).returncode
-
-    with ThreadPoolExecutor(args.jobs) as pool:
-        failed = sum(code != 0 for code in tqdm(pool.map(one, runs), total=len(runs), unit="run"))
-    print(write_tables(args.results / table, list(METHODS)))
+    failed = launch(runs, args.jobs)
+    if failed == len(runs):
+        raise SystemExit("every run failed")
+    text = write_tables(args.results / table, list(METHODS))
+    print(text)
+    if args.results == RESULTS:
+        insert(RESULTS.parent / "README.md", table, text)
     if failed:
         raise SystemExit(f"{failed} of {len(runs)} runs failed")
 

@@ -96,6 +96,19 @@ def markdown(rows: list[dict[str, str]]) -> str:
     return "\n".join(parts)
 
 
+def insert(page: Path, name: str, text: str) -> None:
+    """Puts ``text`` between a page's comments ``<!-- name -->`` and ``<!-- /name -->``.
+
+    Raises:
+        ValueError: the page has no such comments.
+    """
+    before, start, rest = page.read_text().partition(f"<!-- {name} -->")
+    _, end, after = rest.partition(f"<!-- /{name} -->")
+    if not end:
+        raise ValueError(f"{page} has no <!-- {name} --> ... <!-- /{name} -->")
+    page.write_text(f"{before}{start}\n{text.rstrip()}\n{end}{after}")
+
+
 def write_tables(folder: Path, methods: list[str]) -> str:
     """Writes ``table.md`` and ``table.csv`` beside the runs; returns the Markdown."""
     rows = table_rows(load_runs(folder), methods)

@@ -57,18 +57,27 @@ def test_online_cifar100_on_a_zip(tmp_path, small_zip):
     done = run("online_cifar100.py", *options, "--train-per-class", "10", "--test-per-class", "5", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     table = rows(done.stdout)
-    assert set(table) == {"ViT-NCM", "F2OCL"} and table["F2OCL"][3] is not None
-    assert "36/60" not in done.stderr and "60/60" in done.stderr
+    assert set(table) == {"f2ocl", "vit-ncm", "er", "lwf"}
+    assert table["f2ocl"][3] == table["vit-ncm"][0] and table["er"][3] is None
+    assert done.stderr.count("60/60") >= 4
 
 
 def test_online_cifar100_says_what_helps(tmp_path, small_zip):
     wrong = {
+        "--methods l2p: allowed are f2ocl,vit-ncm,er,lwf": ["--methods", "l2p"],
         "no such path": ["--data", "nowhere.zip"],
         "nowhere.safetensors": ["--data", small_zip, "--groups", "3", "--weights", "nowhere.safetensors"],
         "at most 3 groups": ["--data", small_zip],
     }
     for message, options in wrong.items():
         done = run("online_cifar100.py", *options, cwd=tmp_path)
-        assert done.returncode == 1 and message in done.stderr
-        assert "--data FOLDER_OR_ZIP" in done.stderr and "--backbone micro_vit" in done.stderr
-        assert "Traceback" not in done.stderr
+        assert done.returncode != 0 and message in done.stderr and "Traceback" not in done.stderr
+        if "--methods" not in options:
+            assert "--data FOLDER_OR_ZIP" in done.stderr and "--backbone micro_vit" in done.stderr
+
+
+def test_compare_with_avalanche(tmp_path):
+    done = run("compare_with_avalanche.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    table = rows(done.stdout)
+    assert table["F2OCL"][0] > table["Naive"][0] + 20 and table["Naive"][3] is None

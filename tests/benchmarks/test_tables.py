@@ -4,7 +4,7 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks.tables import load_runs, paired_difference, write_tables
+from benchmarks.tables import insert, load_runs, paired_difference, write_tables
 
 
 def write(folder, method, seed, predictions, A_n=50.0, **more):
@@ -59,3 +59,12 @@ def test_markdown_and_csv(folder):
 def test_no_results(tmp_path):
     with pytest.raises(FileNotFoundError, match="no results"):
         write_tables(tmp_path, ["f2ocl"])
+
+
+def test_insert_replaces_what_is_between_the_comments(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- t -->\nold\n<!-- /t -->\nafter\n")
+    insert(page, "t", "new\n")
+    assert page.read_text() == "before\n<!-- t -->\nnew\n<!-- /t -->\nafter\n"
+    with pytest.raises(ValueError, match="other"):
+        insert(page, "other", "text")
