@@ -156,10 +156,9 @@ class KeyAccuracy(GroupMetric):
         super().__init__("A_k")
 
     def right(self, strategy) -> Tensor | None:
-        prediction = strategy.mb_prediction
-        if prediction is None or prediction.key_rows is None:
+        if not _has_prompts(strategy):
             return None
-        return strategy.model.class_ids[prediction.key_rows[:, 0]] == strategy.mb_y
+        return strategy.model.class_ids[strategy.mb_prediction.key_rows[:, 0]] == strategy.mb_y
 
 
 class UpperBound(GroupMetric):
@@ -169,6 +168,8 @@ class UpperBound(GroupMetric):
         super().__init__("UB", at_end=True)
 
     def right(self, strategy) -> Tensor | None:
+        if not _has_prompts(strategy):
+            return None
         return _right_under(strategy, strategy.model.classes.rows(strategy.mb_labels))
 
 
@@ -180,20 +181,24 @@ class RandomKeyAccuracy(GroupMetric):
 
     def before_eval(self, strategy):
         super().before_eval(strategy)
-        self._draw = generator(strategy.seed, "random-key")
+        self._draw = generator(getattr(strategy, "seed", 0), "random-key")
 
     def right(self, strategy) -> Tensor | None:
+        if not _has_prompts(strategy):
+            return None
         rows = torch.randint(len(strategy.model.classes), strategy.mb_labels.shape, generator=self._draw)
         return _right_under(strategy, rows)
 
 
-def _right_under(strategy, rows: Tensor) -> Tensor | None:
+def _has_prompts(strategy) -> bool:
+    """Whether the strategy's predictions retrieve prompts; Avalanche's own, for one, do not."""
+    return getattr(getattr(strategy, "mb_prediction", None), "key_rows", None) is not None
+
+
+def _right_under(strategy, rows: Tensor) -> Tensor:
     """Right answers under the prompts of ``rows (B,)`` on the CPU; -1 (no such prompt) is never right."""
-    prediction = strategy.mb_prediction
-    if prediction is None or prediction.key_rows is None:
-        return None
     rows = rows.to(strategy.device)
-    logits = strategy.model.logits_under(prediction.tokens, rows.clamp(min=0).unsqueeze(1))
+    logits = strategy.model.logits_under(strategy.mb_prediction.tokens, rows.clamp(min=0).unsqueeze(1))
     return (strategy.model.class_ids[logits.argmax(1)] == strategy.mb_y) & (rows >= 0)
 
 

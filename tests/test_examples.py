@@ -81,3 +81,19 @@ def test_compare_with_avalanche(tmp_path):
     assert done.returncode == 0, done.stderr
     table = rows(done.stdout)
     assert table["F2OCL"][0] > table["Naive"][0] + 20 and table["Naive"][3] is None
+
+
+def test_a_long_run_is_announced_with_what_shortens_it(tmp_path, small_zip, monkeypatch, capsys):
+    import importlib.util
+
+    spec = importlib.util.spec_from_file_location("online_cifar100", ROOT / "examples" / "online_cifar100.py")
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    arguments = ["--data", str(small_zip), "--backbone", "micro_vit", "--groups", "3", "--methods", "vit-ncm"]
+    monkeypatch.setattr("sys.argv", ["online_cifar100.py", *arguments])
+    for limit, announced in ((0, True), (600, False)):
+        monkeypatch.setattr(example, "LONG", limit)
+        example.main()
+        printed = capsys.readouterr().out
+        assert ("this will take about" in printed and "--train-per-class" in printed) == announced
+        assert printed.index("| vit-ncm |") > printed.find("this will take")
