@@ -1,12 +1,11 @@
 """A linear head on the frozen backbone, trained by cross-entropy: the ground of ER and LwF."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from avalanche.core import SupervisedPlugin
-from avalanche.training.plugins import EvaluationPlugin
-from avalanche.training.plugins.evaluation import default_evaluator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -104,11 +103,10 @@ class LinearStrategy(OnlineStrategy):
     """Online training of the linear head; forgets, as its softmax leans to the latest classes.
 
     Args:
-        backbone, weights, image_size, normalise, inputs, seed: as :class:`avalanche_f2ocl.F2OCLStrategy`.
+        backbone, weights, image_size, normalise, inputs: as :class:`avalanche_f2ocl.F2OCLStrategy`.
         readout: ``"cls"`` or ``"patch"``.
         lr: SGD's step size.
-        train_mb_size, train_epochs, eval_mb_size, device, plugins, evaluator, eval_every, peval_mode:
-            Avalanche's.
+        plugins, **options: as :class:`avalanche_f2ocl.base_strategy.OnlineStrategy`.
 
     Raises:
         TypeError, ValueError, OSError: as :class:`avalanche_f2ocl.F2OCLStrategy`.
@@ -128,15 +126,8 @@ class LinearStrategy(OnlineStrategy):
         normalise: str = "backbone",
         inputs: str = "auto",
         lr: float = 0.01,
-        seed: int = 0,
-        train_mb_size: int = 10,
-        train_epochs: int = 1,
-        eval_mb_size: int = 128,
-        device: str | torch.device | None = None,
         plugins: Sequence[SupervisedPlugin] | None = None,
-        evaluator: EvaluationPlugin | Callable[[], EvaluationPlugin] | None = default_evaluator,
-        eval_every: int = -1,
-        peval_mode: str = "epoch",
+        **options: Any,
     ):
         if not lr > 0:
             raise ValueError(f"lr={lr!r}: must be positive")
@@ -147,13 +138,6 @@ class LinearStrategy(OnlineStrategy):
         super().__init__(
             model=model,
             optimizer=model.optimizer,
-            seed=seed,
-            train_mb_size=train_mb_size,
-            train_epochs=train_epochs,
-            eval_mb_size=eval_mb_size,
-            device=device,
             plugins=[*(plugins or []), PromptGrowthPlugin(), CrossEntropyPlugin()],
-            evaluator=evaluator,
-            eval_every=eval_every,
-            peval_mode=peval_mode,
+            **options,
         )

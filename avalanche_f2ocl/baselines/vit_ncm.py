@@ -1,12 +1,11 @@
 """ViT-NCM: nearest class mean of the frozen backbone's embeddings, no prompts."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from avalanche.core import SupervisedPlugin
-from avalanche.training.plugins import EvaluationPlugin
-from avalanche.training.plugins.evaluation import default_evaluator
 from torch import Tensor, nn
 
 from avalanche_f2ocl.backbone import PromptableViT
@@ -71,9 +70,7 @@ class ViTNCM(OnlineStrategy):
     Args:
         backbone, weights, image_size, metric, normalise, inputs: as :class:`avalanche_f2ocl.F2OCLStrategy`.
         readout: ``"cls"`` or ``"patch"``.
-        seed: drives the order in which plain experiences are shuffled; nothing else is random.
-        train_mb_size, train_epochs, eval_mb_size, device, plugins, evaluator, eval_every, peval_mode:
-            Avalanche's.
+        plugins, **options: as :class:`avalanche_f2ocl.base_strategy.OnlineStrategy`.
 
     Raises:
         TypeError, ValueError, OSError: as :class:`avalanche_f2ocl.F2OCLStrategy`.
@@ -93,15 +90,8 @@ class ViTNCM(OnlineStrategy):
         metric: str = "cosine",
         normalise: str = "backbone",
         inputs: str = "auto",
-        seed: int = 0,
-        train_mb_size: int = 10,
-        train_epochs: int = 1,
-        eval_mb_size: int = 128,
-        device: str | torch.device | None = None,
         plugins: Sequence[SupervisedPlugin] | None = None,
-        evaluator: EvaluationPlugin | Callable[[], EvaluationPlugin] | None = default_evaluator,
-        eval_every: int = -1,
-        peval_mode: str = "epoch",
+        **options: Any,
     ):
         encoder = PromptableViT.load(
             backbone, weights, image_size, readout=readout, normalise=normalise, inputs=inputs
@@ -109,13 +99,6 @@ class ViTNCM(OnlineStrategy):
         super().__init__(
             model=ViTNCMModel(encoder, metric),
             optimizer=NoOptimizer(),
-            seed=seed,
-            train_mb_size=train_mb_size,
-            train_epochs=train_epochs,
-            eval_mb_size=eval_mb_size,
-            device=device,
             plugins=[*(plugins or []), PromptGrowthPlugin(), PrototypeUpdatePlugin()],
-            evaluator=evaluator,
-            eval_every=eval_every,
-            peval_mode=peval_mode,
+            **options,
         )
