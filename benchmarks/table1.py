@@ -4,7 +4,7 @@
 
 ``small``: digits on the bundled ViT; cifar100.zip (100/30 images a class) and caltech101.zip (all) on a
 ViT-Ti at 112 px. ``full``: CIFAR-100 whole, at the backbone's own size (``--backbone``, ``--weights``).
-Interrupted, it goes on where it stopped. The table goes into benchmarks/README.md.
+Interrupted, it goes on where it stopped. The table goes into benchmarks/README.md and README.md.
 """
 
 import argparse
@@ -75,7 +75,9 @@ def main() -> None:
     text = write_tables(args.results / table, list(METHODS))
     print(text)
     if args.results == RESULTS:
-        insert(RESULTS.parent / "README.md", table, text)
+        for page in (RESULTS.parent / "README.md", RESULTS.parents[1] / "README.md"):
+            if f"<!-- {table} -->" in page.read_text():
+                insert(page, table, text)
     if failed:
         raise SystemExit(f"{failed} of {len(runs)} runs failed")
 
