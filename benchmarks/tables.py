@@ -81,13 +81,13 @@ def table_rows(runs: dict[tuple[str, str, str], list[dict]], methods: list[str])
 def markdown(rows: list[dict[str, str]]) -> str:
     """A Markdown table per data set and backbone."""
     parts = []
-    shared = ("dataset", "backbone", "px", "train/test a class", "seeds")
+    shared = ("dataset", "backbone", "px", "train/test a class")
     for key in dict.fromkeys(tuple(row[name] for name in shared[:2]) for row in rows):
         own = [row for row in rows if (row["dataset"], row["backbone"]) == key]
         first = own[0]
         parts.append(
             f"**{first['dataset']}**, {first['backbone']}, {first['px']} px, {first['train/test a class']} images a "
-            f"class for training/test, seeds {first['seeds']}\n"
+            "class for training/test\n"
         )
         columns = [name for name in first if name not in shared]
         parts.append("| " + " | ".join(columns) + " |\n|---|" + "---:|" * (len(columns) - 1))
