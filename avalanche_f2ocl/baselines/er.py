@@ -23,7 +23,7 @@ class ER(LinearStrategy):
 
     Args:
         mem_size: images stored.
-        lr: SGD's step size; the default was the best of seven on held-out class orders (benchmarks/README.md).
+        lr: SGD's step size; the default comes from a sweep, see benchmarks/README.md.
         **options: as :class:`avalanche_f2ocl.baselines.linear.LinearStrategy`.
 
     Raises:

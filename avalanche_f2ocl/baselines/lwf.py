@@ -48,7 +48,7 @@ class LwF(LinearStrategy):
     Args:
         alpha: weight of the distillation loss.
         distillation_temperature: of its softmaxes.
-        lr: SGD's step size; the default was the best of seven on held-out class orders (benchmarks/README.md).
+        lr: SGD's step size; the default comes from a sweep, see benchmarks/README.md.
         **options: as :class:`avalanche_f2ocl.baselines.linear.LinearStrategy`.
 
     Example:
