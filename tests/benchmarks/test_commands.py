@@ -27,7 +27,7 @@ def test_table1_goes_on_where_it_stopped(tmp_path):
     done = command(*arguments, str(tmp_path / "cache"), "--methods", "vit-ncm", "lwf", "--jobs", "2")
     assert done.returncode == 0, done.stderr
     assert first.stat().st_mtime_ns == before
-    assert "| vit-ncm | 71." in done.stdout and "| lwf | " in done.stdout
+    assert "| vit-ncm | 0 | 71." in done.stdout and "| lwf | " in done.stdout
 
 
 def test_a_data_set_that_is_not_there_is_named(tmp_path):
