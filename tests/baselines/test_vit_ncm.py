@@ -13,13 +13,12 @@ def test_equals_class_means_of_the_frozen_embeddings(vit, digits, metric):
     train_online(strategy, digits.train_stream)
     images, labels = (torch.cat(part) for part in zip(*map(as_tensors, digits.train_stream), strict=True))
     encode = PromptableViT(vit).encode
-    z, means = encode(images), torch.stack([encode(images[labels == c]).mean(0) for c in range(10)])
+    means = torch.stack([encode(images[labels == c]).mean(0) for c in range(10)])
     test = encode(as_tensors(digits.test_stream[0])[0])
     if metric == "cosine":
         expected = torch.cosine_similarity(test.unsqueeze(1), means, dim=2).argmax(1)
     else:
         expected = (test.unsqueeze(1) - means).norm(dim=2).argmin(1)
-    assert z.shape == (200, 128)
     assert torch.equal(strategy.model.predict(as_tensors(digits.test_stream[0])[0]), expected)
 
 

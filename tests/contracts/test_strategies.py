@@ -146,7 +146,6 @@ def test_same_seed_same_result_and_the_global_generator_is_left_alone(make, digi
 def test_the_seed_decides_how_plain_experiences_are_shuffled(make, digits):
     orders = []
     for seed in (0, 0, 1):
-        recorder = Recorder()
         strategy = make(seed=seed)
         labels = []
         recorder = type("Labels", (SupervisedPlugin,), {
