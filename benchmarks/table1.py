@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks.launch import launch
 from benchmarks.methods import METHODS
 from benchmarks.runner import RESULTS
-from benchmarks.tables import insert, write_tables
+from benchmarks.tables import insert, load_runs, write_tables
 
 
 def parse_args() -> argparse.Namespace:
@@ -72,7 +72,7 @@ def main() -> None:
     failed = launch(runs, args.jobs)
     if failed == len(runs):
         raise SystemExit("every run failed")
-    text = write_tables(args.results / table, list(METHODS))
+    text = write_tables(args.results / table, load_runs(args.results / table), list(METHODS))
     print(text)
     if args.results == RESULTS:
         for page in (RESULTS.parent / "README.md", RESULTS.parents[1] / "README.md"):

@@ -3,17 +3,20 @@
 import csv
 import json
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean, stdev
 
 import numpy as np
 
 REFERENCES = ("vit-ncm", "random-prompt")
+Runs = dict[tuple[str, str, str], list[dict]]
+"""Records by (dataset, backbone, method or variant), seeds ascending."""
 FIGURES = ("A_n", "A_n_samples", "F_n", "A_k", "UB", "random_key", "seconds")
 
 
-def load_runs(folder: Path) -> dict[tuple[str, str, str], list[dict]]:
-    """Records by (dataset, backbone, method), seeds ascending; each knows the path of its predictions."""
+def load_runs(folder: Path) -> Runs:
+    """A folder's records by method; each knows the path of its predictions."""
     runs = defaultdict(list)
     for path in sorted(folder.glob("*.json")):
         record = json.loads(path.read_text())
@@ -52,8 +55,10 @@ def spread(records: list[dict], name: str) -> str:
     return text if len(values) == 1 or name == "seconds" else f"{text} ± {stdev(values):.{digits}f}"
 
 
-def table_rows(runs: dict[tuple[str, str, str], list[dict]], methods: list[str]) -> list[dict[str, str]]:
-    """One row per data set, backbone and method, in the methods' order."""
+def table_rows(
+    runs: Runs, methods: Sequence[str], label: str = "method", references: Sequence[str] = REFERENCES
+) -> list[dict[str, str]]:
+    """One row per data set, backbone and method, in the methods' order; ``label`` heads the methods' column."""
     rows = []
     for dataset, backbone in sorted({key[:2] for key in runs}):
         for method in methods:
@@ -66,11 +71,11 @@ def table_rows(runs: dict[tuple[str, str, str], list[dict]], methods: list[str])
                 "backbone": backbone,
                 "px": str(first["image_size"]),
                 "train/test a class": f"{first['train_per_class'] or 'all'}/{first['test_per_class'] or 'all'}",
-                "method": method,
+                label: method,
                 "seeds": " ".join(str(record["seed"]) for record in records),
             }
             row |= {name: spread(records, name) for name in FIGURES}
-            for reference in REFERENCES:
+            for reference in references:
                 difference = paired_difference(records, runs.get((dataset, backbone, reference), []))
                 known = difference is not None and method != reference
                 row[f"to {reference}"] = f"{difference[0]:+.2f} ± {difference[1]:.2f}" if known else "-"
@@ -109,15 +114,30 @@ def insert(page: Path, name: str, text: str) -> None:
     page.write_text(f"{before}{start}\n{text.rstrip()}\n{end}{after}")
 
 
-def write_tables(folder: Path, methods: list[str]) -> str:
-    """Writes ``table.md`` and ``table.csv`` beside the runs; returns the Markdown."""
-    rows = table_rows(load_runs(folder), methods)
+def write_tables(
+    folder: Path,
+    runs: Runs,
+    methods: Sequence[str],
+    label: str = "method",
+    references: Sequence[str] = REFERENCES,
+) -> str:
+    """Writes ``table.md`` and ``table.csv`` into a folder; returns the Markdown.
+
+    Raises:
+        FileNotFoundError: there are no runs.
+    """
+    rows = table_rows(runs, methods, label, references)
     if not rows:
         raise FileNotFoundError(f"no results in {folder}")
     text = markdown(rows)
     (folder / "table.md").write_text(text)
-    with (folder / "table.csv").open("w", newline="") as file:
+    write_csv(folder / "table.csv", rows)
+    return text
+
+
+def write_csv(path: Path, rows: Sequence[dict]) -> None:
+    """Rows that share their columns."""
+    with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, fieldnames=list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
-    return text

@@ -49,7 +49,8 @@ def test_sweep(tmp_path, jobs):
         "--groups", "5", "--train-per-class", "10", "--test-per-class", "5",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    rows = [line for line in done.stdout.splitlines() if "micro_vit" in line]
-    assert rows[0].startswith("| 0.001 | digits | micro_vit | 0 | ") and rows[1].startswith("| 0.1 | digits")
+    rows = done.stdout.split("\n|---|")[1].splitlines()[1:3]
+    assert rows[0].startswith("| 0.001 | 0 | ") and rows[1].startswith("| 0.1 | 0 | ")
+    assert (tmp_path / "sweep-lwf-lr" / "table.csv").read_text().startswith("dataset,backbone,px")
     record = json.loads((tmp_path / "sweep-lwf-lr" / "0.1" / "lwf-digits-micro_vit-s0.json").read_text())
     assert record["config"]["lr"] == 0.1

@@ -45,7 +45,7 @@ def test_seeds_are_paired_and_only_those_both_have(folder):
 
 
 def test_markdown_and_csv(folder):
-    text = write_tables(folder, ["f2ocl", "vit-ncm", "never-run"])
+    text = write_tables(folder, load_runs(folder), ["f2ocl", "vit-ncm", "never-run"])
     assert "**toy**, vit, 32 px, all/25 images a class for training/test\n" in text
     row = next(line for line in text.splitlines() if line.startswith("| f2ocl"))
     figures = "65.00 ± 7.07 | 65.00 ± 7.07 | 10.00 ± 0.00 | 40.00 ± 0.00 | - | - | 3"
@@ -58,7 +58,7 @@ def test_markdown_and_csv(folder):
 
 def test_no_results(tmp_path):
     with pytest.raises(FileNotFoundError, match="no results"):
-        write_tables(tmp_path, ["f2ocl"])
+        write_tables(tmp_path, {}, ["f2ocl"])
 
 
 def test_insert_replaces_what_is_between_the_comments(tmp_path):
