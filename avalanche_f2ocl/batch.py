@@ -25,6 +25,7 @@ class OnlineBatch:
         local: each sample's index into ``class_rows``, ``(B,)`` int64.
         initial: ``(B, D)``, each sample's stand-in for the prototype of a class that is new in this
             mini-batch; set by the first pass.
+        prompted: what a prompted baseline's forward gave, for its loss.
     """
 
     def __init__(self, backbone: PromptableViT, images: Tensor, rows: Tensor, device: torch.device) -> None:
@@ -35,6 +36,7 @@ class OnlineBatch:
             t.to(device, non_blocking=True) for t in (rows, class_rows, local)
         )
         self.initial: Tensor | None = None
+        self.prompted: tuple[Tensor, ...] | None = None
 
     @cached_property
     def tokens(self) -> Tensor:

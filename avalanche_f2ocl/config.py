@@ -16,10 +16,19 @@ CHOICES = {
 }
 
 
-def check_choice(name: str, value: object) -> None:
-    """Raises ``ValueError`` naming what is allowed unless ``value`` is one of ``CHOICES[name]``."""
-    if value not in CHOICES[name]:
-        raise ValueError(f"{name}={value!r}: allowed are {', '.join(map(repr, CHOICES[name]))}")
+def check_choice(name: str, value: object, allowed: tuple[str, ...] | None = None) -> None:
+    """Raises ``ValueError`` naming what is allowed unless ``value`` is; default ``CHOICES[name]``."""
+    allowed = CHOICES[name] if allowed is None else allowed
+    if value not in allowed:
+        raise ValueError(f"{name}={value!r}: allowed are {', '.join(map(repr, allowed))}")
+
+
+def check_positive(name: str, value: object) -> None:
+    """Raises unless ``value`` is a positive, finite number."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{name}={value!r}: must be a number, is {type(value).__name__}")
+    if not 0 < value < float("inf"):
+        raise ValueError(f"{name}={value!r}: must be positive and finite")
 
 
 def check_positive_int(name: str, value: object) -> None:
@@ -100,11 +109,7 @@ class F2OCLConfig:
         for name in ("prompt_length", "passes", "keys"):
             check_positive_int(name, getattr(self, name))
         for name in ("lr", "temperature", "key_lr"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, float)):
-                raise TypeError(f"{name}={value!r}: must be a number, is {type(value).__name__}")
-            if not 0 < value < float("inf"):
-                raise ValueError(f"{name}={value!r}: must be positive and finite")
+            check_positive(name, getattr(self, name))
         if isinstance(self.lr_decay, bool) or not isinstance(self.lr_decay, (int, float)):
             raise TypeError(f"lr_decay={self.lr_decay!r}: must be a number, is {type(self.lr_decay).__name__}")
         if not 0 <= self.lr_decay < float("inf"):

@@ -20,12 +20,14 @@ class Prediction:
     Attributes:
         logits: ``(B, C)``.
         tokens: the blocks' input, ``(B, T, D)``.
-        key_rows: rows of the retrieved prompts, nearest key first, ``(B, K)``; None without prompts.
+        key_rows: rows of the retrieved class prompts, nearest key first, ``(B, K)``; None without such.
+        pool_rows: the same for a pool of prompts that belong to no class.
     """
 
     logits: Tensor
     tokens: Tensor
     key_rows: Tensor | None = None
+    pool_rows: Tensor | None = None
 
 
 class OnlineModel(nn.Module, ABC):

@@ -16,8 +16,9 @@ class RowAdam(Optimizer):
 
     A dense gradient uses the rows where it is not zero everywhere (finding them costs a pass over the
     tensor, and on CUDA a host synchronisation). A sparse gradient, as
-    :meth:`avalanche_f2ocl.prompts.PromptPool.gather` makes it, names its rows: a step costs those rows
-    only. A parameter may gain rows between steps.
+    :meth:`avalanche_f2ocl.rows.ClassRows.trainable` makes it, names its rows: a step costs those rows
+    only. A parameter may gain rows between steps. With ``every_row``, which parameter groups may set, a
+    dense gradient uses all rows, as under :class:`torch.optim.Adam`.
 
     Args:
         params: parameters or parameter groups; at least one dimension each.
@@ -25,6 +26,7 @@ class RowAdam(Optimizer):
         betas: decay of the first and second moment, each in [0, 1).
         eps: added to the denominator, positive.
         lr_decay: exponent p >= 0; a row's step t has the size ``lr / t**p``, t counting its own steps.
+        every_row: whether rows with a zero gradient are used, too.
 
     Raises:
         ValueError: an option outside its range.
@@ -45,6 +47,7 @@ class RowAdam(Optimizer):
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         lr_decay: float = 0.0,
+        every_row: bool = False,
     ) -> None:
         if not lr > 0:
             raise ValueError(f"lr={lr!r}: must be positive")
@@ -54,7 +57,7 @@ class RowAdam(Optimizer):
             raise ValueError(f"eps={eps!r}: must be positive")
         if not lr_decay >= 0:
             raise ValueError(f"lr_decay={lr_decay!r}: must be 0 or more")
-        super().__init__(params, dict(lr=lr, betas=betas, eps=eps, lr_decay=lr_decay))
+        super().__init__(params, dict(lr=lr, betas=betas, eps=eps, lr_decay=lr_decay, every_row=every_row))
 
     @torch.no_grad()
     def step(self, closure=None):
@@ -66,7 +69,7 @@ class RowAdam(Optimizer):
         for group in self.param_groups:
             for param in group["params"]:
                 if param.grad is not None:
-                    rows, grad = used_rows(param.grad)
+                    rows, grad = used_rows(param.grad, group["every_row"])
                     state = self._row_state(param)
                     options = {name: group[name] for name in ("lr", "betas", "eps", "lr_decay")}
                     row_adam(param, rows, grad, **state, **options)
@@ -85,15 +88,18 @@ class RowAdam(Optimizer):
         return state
 
 
-def used_rows(grad: Tensor) -> tuple[Tensor, Tensor]:
+def used_rows(grad: Tensor, every_row: bool = False) -> tuple[Tensor, Tensor]:
     """Rows that a gradient uses and their gradients: ``(R,)`` int64 and ``(R, ...)``.
 
     Args:
         grad: dense, or sparse in its first dimension alone.
+        every_row: a dense gradient uses all rows.
     """
     if grad.is_sparse:
         grad = grad.coalesce()  # does nothing, and does not synchronise, where rows are known to be distinct
         return grad.indices()[0], grad.values()
+    if every_row:
+        return torch.arange(len(grad), device=grad.device), grad
     rows = grad.flatten(1).any(1).nonzero().squeeze(1) if grad.dim() > 1 else grad.nonzero().squeeze(1)
     return rows, grad[rows]
 

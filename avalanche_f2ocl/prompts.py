@@ -13,7 +13,7 @@ class PromptPool(ClassRows):
     Args:
         length: tokens per prompt, L.
         dim: length D of a token.
-        init: ``"uniform"`` in [-1, 1), ``"normal"`` with deviation 0.02, or ``"zeros"``.
+        init: see :func:`initial_prompt`.
         seed: a class's initial prompt is a function of the seed and its id.
 
     Attributes:
@@ -39,34 +39,26 @@ class PromptPool(ClassRows):
         self.prompts[new] = initial.to(self.prompts.device, non_blocking=True)
 
     def _initial(self, class_id: int) -> Tensor:
-        shape, draw = (self.length, self.dim), generator(self.seed, "prompt", class_id)
-        if self.init == "uniform":
-            return torch.rand(shape, generator=draw) * 2 - 1
-        if self.init == "normal":
-            return torch.randn(shape, generator=draw) * 0.02
-        return torch.zeros(shape)
+        return initial_prompt(self.init, (self.length, self.dim), generator(self.seed, "prompt", class_id))
 
     def gather(self, rows: Tensor) -> Tensor:
-        """The prompts of ``rows``, for training on them.
+        """The prompts of ``rows (P,)``, distinct, for training on them: ``(P, L, D)``, see :meth:`trainable`."""
+        return self.trainable("prompts", rows)
 
-        Their gradient arrives in ``prompts.grad`` as a sparse tensor of those rows alone, whatever the
-        size of the pool; :class:`avalanche_f2ocl.optim.RowAdam` takes it as the used rows.
 
-        Args:
-            rows: ``(P,)`` int64, distinct.
+def initial_prompt(init: str, shape: tuple[int, ...], draw: torch.Generator) -> Tensor:
+    """A prompt's first values, float32 on the CPU.
 
-        Returns:
-            ``(P, L, D)``, a leaf.
-        """
-        leaf = self.prompts.detach()[rows].requires_grad_()
-        leaf.register_post_accumulate_grad_hook(lambda leaf: self._collect(rows, leaf.grad))
-        return leaf
-
-    def _collect(self, rows: Tensor, grad: Tensor) -> None:
-        sparse = torch.sparse_coo_tensor(
-            rows.unsqueeze(0), grad, self.prompts.shape, is_coalesced=True, check_invariants=False
-        )
-        self.prompts.grad = sparse if self.prompts.grad is None else self.prompts.grad + sparse
+    Args:
+        init: ``"uniform"`` in [-1, 1), ``"normal"`` with deviation 0.02, or ``"zeros"``.
+        shape: of the tensor.
+        draw: the generator.
+    """
+    if init == "uniform":
+        return torch.rand(shape, generator=draw) * 2 - 1
+    if init == "normal":
+        return torch.randn(shape, generator=draw) * 0.02
+    return torch.zeros(shape)
 
 
 def elect(rows: Tensor, num_rows: int, election: str, draw: torch.Generator) -> Tensor:

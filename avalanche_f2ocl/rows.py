@@ -55,6 +55,31 @@ class ClassRows(nn.Module):
         self.num_rows = new.stop
         return new
 
+    def trainable(self, name: str, rows: Tensor) -> Tensor:
+        """Some rows of a parameter, for training on them.
+
+        Their gradient arrives in the parameter's ``grad`` as a sparse tensor of those rows alone, whatever
+        their number; :class:`avalanche_f2ocl.optim.RowAdam` takes it as the used rows.
+
+        Args:
+            name: of a tensor registered as trainable.
+            rows: ``(R,)`` int64, distinct.
+
+        Returns:
+            ``(R, ...)``, a leaf.
+        """
+        parameter = getattr(self, name)
+        leaf = parameter.detach()[rows].requires_grad_()
+        leaf.register_post_accumulate_grad_hook(lambda leaf: self._collect(name, rows, leaf.grad))
+        return leaf
+
+    def _collect(self, name: str, rows: Tensor, grad: Tensor) -> None:
+        parameter = getattr(self, name)
+        sparse = torch.sparse_coo_tensor(
+            rows.unsqueeze(0), grad, parameter.shape, is_coalesced=True, check_invariants=False
+        )
+        parameter.grad = sparse if parameter.grad is None else parameter.grad + sparse
+
     def _resize(self, name: str, capacity: int) -> None:
         old = getattr(self, name)
         kept = min(len(old), capacity)

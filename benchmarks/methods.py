@@ -6,7 +6,7 @@ from typing import Any
 
 from avalanche_f2ocl import F2OCLStrategy, ViTNCM
 from avalanche_f2ocl.base_strategy import OnlineStrategy
-from avalanche_f2ocl.baselines import ER, LwF, RandomPrompt
+from avalanche_f2ocl.baselines import ER, L2P, DualPrompt, LwF, RandomPrompt
 
 METHODS: dict[str, tuple[Callable[..., OnlineStrategy], dict[str, Any]]] = {
     "f2ocl": (F2OCLStrategy, {}),
@@ -18,6 +18,13 @@ METHODS: dict[str, tuple[Callable[..., OnlineStrategy], dict[str, Any]]] = {
     "er200": (ER, {"mem_size": 200}),
     "er500": (ER, {"mem_size": 500}),
     "lwf": (LwF, {}),
+    "lwf-task-free": (LwF, {"refresh_every": 20}),
+    "l2p": (L2P, {}),
+    "l2p-mask": (L2P, {"mask_logits": "batch"}),
+    "l2p-ncm": (L2P, {"mask_logits": "batch", "classifier": "ncm"}),
+    "dualprompt": (DualPrompt, {}),
+    "dualprompt-mask": (DualPrompt, {"mask_logits": "batch"}),
+    "dualprompt-ncm": (DualPrompt, {"mask_logits": "batch", "classifier": "ncm"}),
 }
 
 

@@ -36,7 +36,7 @@ PACKAGES = ("avalanche-f2ocl", "avalanche-lib", "torch", "timm", "torchvision", 
 
 
 class FinalAnswers(SupervisedPlugin):
-    """Keeps the last evaluation's predicted classes, labels and nearest keys."""
+    """Keeps the last evaluation's predicted classes, labels and chosen prompts (by class, or by row of a pool)."""
 
     def __init__(self):
         super().__init__()
@@ -48,9 +48,11 @@ class FinalAnswers(SupervisedPlugin):
     def after_eval_iteration(self, strategy, **kwargs):
         self.predictions += strategy.mb_output.argmax(1).tolist()
         self.labels += strategy.mb_labels.tolist()
-        rows = strategy.mb_prediction.key_rows
-        if rows is not None:
-            self.keys += strategy.model.class_ids[rows[:, 0]].tolist()
+        prediction = strategy.mb_prediction
+        if prediction.key_rows is not None:
+            self.keys += strategy.model.class_ids[prediction.key_rows[:, 0]].tolist()
+        elif prediction.pool_rows is not None:
+            self.keys += prediction.pool_rows.flatten().tolist()
 
     def by_class(self) -> tuple[np.ndarray, np.ndarray]:
         """Predictions and labels, classes ascending: the same image at the same place for every seed."""

@@ -1,6 +1,6 @@
-"""A linear head on the frozen backbone, trained by cross-entropy: the ground of ER and LwF."""
+"""A linear head on the frozen backbone, trained by cross-entropy: the ground of ER, LwF, L2P and DualPrompt."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from torch.nn import functional as F
 from avalanche_f2ocl.backbone import PromptableViT
 from avalanche_f2ocl.base_strategy import OnlineStrategy
 from avalanche_f2ocl.batch import OnlineBatch
+from avalanche_f2ocl.config import check_positive
 from avalanche_f2ocl.heads import MASKED_LOGIT
 from avalanche_f2ocl.online_model import OnlineModel, Prediction
 from avalanche_f2ocl.plugins import PromptGrowthPlugin, online_batch
@@ -62,7 +63,7 @@ class LinearModel(OnlineModel):
         super().__init__(backbone, LinearHead(backbone.embed_dim))
         self.optimizer = torch.optim.SGD(self.head.parameters(), lr=lr)
 
-    def cross_entropy(self, batch: OnlineBatch) -> Tensor:
+    def loss(self, batch: OnlineBatch) -> Tensor:
         """Mean cross-entropy over the classes so far, scalar."""
         return F.cross_entropy(self.head(batch.q), batch.rows)
 
@@ -74,7 +75,7 @@ class LinearModel(OnlineModel):
 
     def learn_batch(self, batch: OnlineBatch) -> None:
         self.optimizer.zero_grad()
-        self.cross_entropy(batch).backward()
+        self.loss(batch).backward()
         self.optimizer.step()
         self.end_batch(batch)
 
@@ -88,11 +89,11 @@ class LinearModel(OnlineModel):
         return Prediction(self.head.logits(self.backbone.query(images, tokens)), tokens)
 
 
-class CrossEntropyPlugin(SupervisedPlugin):
-    """Adds the cross-entropy and ends the mini-batch."""
+class LossPlugin(SupervisedPlugin):
+    """Adds the model's loss and ends the mini-batch."""
 
     def before_backward(self, strategy, **kwargs):
-        strategy.loss += strategy.model.cross_entropy(online_batch(strategy))
+        strategy.loss += strategy.model.loss(online_batch(strategy))
 
     def after_training_iteration(self, strategy, **kwargs):
         strategy.model.end_batch(online_batch(strategy))
@@ -105,7 +106,8 @@ class LinearStrategy(OnlineStrategy):
     Args:
         backbone, weights, image_size, normalise, inputs: as :class:`avalanche_f2ocl.F2OCLStrategy`.
         readout: ``"cls"`` or ``"patch"``.
-        lr: SGD's step size.
+        lr: the optimiser's step size.
+        model_type: makes the model from backbone and step size.
         plugins, **options: as :class:`avalanche_f2ocl.base_strategy.OnlineStrategy`.
 
     Raises:
@@ -126,18 +128,18 @@ class LinearStrategy(OnlineStrategy):
         normalise: str = "backbone",
         inputs: str = "auto",
         lr: float = 0.01,
+        model_type: Callable[[PromptableViT, float], LinearModel] = LinearModel,
         plugins: Sequence[SupervisedPlugin] | None = None,
         **options: Any,
     ):
-        if not lr > 0:
-            raise ValueError(f"lr={lr!r}: must be positive")
+        check_positive("lr", lr)
         encoder = PromptableViT.load(
             backbone, weights, image_size, readout=readout, normalise=normalise, inputs=inputs
         )
-        model = LinearModel(encoder, lr)
+        model = model_type(encoder, lr)
         super().__init__(
             model=model,
             optimizer=model.optimizer,
-            plugins=[*(plugins or []), PromptGrowthPlugin(), CrossEntropyPlugin()],
+            plugins=[*(plugins or []), PromptGrowthPlugin(), LossPlugin()],
             **options,
         )

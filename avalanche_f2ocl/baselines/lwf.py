@@ -1,4 +1,4 @@
-"""LwF: learning without forgetting, by distilling the head as it was at the last boundary."""
+"""LwF: learning without forgetting, by distilling the head as it was some time ago."""
 
 from collections.abc import Sequence
 from copy import deepcopy
@@ -8,30 +8,40 @@ from avalanche.core import SupervisedPlugin
 from avalanche.training.plugins import LwFPlugin
 
 from avalanche_f2ocl.baselines.linear import LinearStrategy
+from avalanche_f2ocl.config import check_positive_int
 from avalanche_f2ocl.plugins import online_batch
 
 
 class HeadLwFPlugin(LwFPlugin):
     """Avalanche's LwF on the frozen features: the head alone is copied and distilled.
 
-    A boundary is the end of a plain experience, or of a call of ``train`` on an online stream.
-
     Args:
         alpha: weight of the distillation loss.
         temperature: of its softmaxes.
+        refresh_every: mini-batches between two copies. None copies at boundaries: the end of a plain
+            experience, or of a call of ``train`` on an online stream.
     """
+
+    def __init__(self, alpha: float, temperature: float, refresh_every: int | None = None):
+        super().__init__(alpha, temperature)
+        self.refresh_every = refresh_every
 
     def before_backward(self, strategy, **kwargs):
         q, head = online_batch(strategy).q, strategy.model.head
         strategy.loss += self.lwf(q, head(q), head)
 
+    def after_training_iteration(self, strategy, **kwargs):
+        # This plugin comes before the one that counts the mini-batch.
+        if self.refresh_every and (strategy.model.batches + 1) % self.refresh_every == 0:
+            self._copy_head(strategy.model.head)
+
     def after_training_exp(self, strategy, **kwargs):
         self._online = isinstance(strategy.experience, OnlineCLExperience)
-        if not self._online:
+        if not (self._online or self.refresh_every):
             self._copy_head(strategy.model.head)
 
     def after_training(self, strategy, **kwargs):
-        if self._online:
+        if self._online and not self.refresh_every:
             self._copy_head(strategy.model.head)
 
     def _copy_head(self, head):
@@ -41,15 +51,21 @@ class HeadLwFPlugin(LwFPlugin):
 
 
 class LwF(LinearStrategy):
-    """Linear head trained with LwF's distillation loss. It uses task boundaries, see :class:`HeadLwFPlugin`.
+    """Linear head trained with LwF's distillation loss.
+
+    It uses task boundaries, unless ``refresh_every`` is given; see :class:`HeadLwFPlugin`.
 
     Source: Li and Hoiem, Learning without Forgetting, 2016; loss and teacher are Avalanche's.
 
     Args:
         alpha: weight of the distillation loss.
         distillation_temperature: of its softmaxes.
+        refresh_every: mini-batches after which the teacher becomes the present head; None at boundaries.
         lr: SGD's step size; the default comes from a sweep, see benchmarks/README.md.
         **options: as :class:`avalanche_f2ocl.baselines.linear.LinearStrategy`.
+
+    Raises:
+        TypeError, ValueError: ``refresh_every`` is no positive int, or as the base.
 
     Example:
         >>> LwF(backbone="micro_vit", alpha=2.0, evaluator=None).train_mb_size
@@ -61,9 +77,12 @@ class LwF(LinearStrategy):
         *,
         alpha: float = 1.0,
         distillation_temperature: float = 2.0,
+        refresh_every: int | None = None,
         lr: float = 1e-4,
         plugins: Sequence[SupervisedPlugin] | None = None,
         **options,
     ):
-        distil = HeadLwFPlugin(alpha, distillation_temperature)
+        if refresh_every is not None:
+            check_positive_int("refresh_every", refresh_every)
+        distil = HeadLwFPlugin(alpha, distillation_temperature, refresh_every)
         super().__init__(lr=lr, plugins=[*(plugins or []), distil], **options)

@@ -1,7 +1,7 @@
 """Every strategy there is; a new one is added here and has to keep the contract."""
 
 from avalanche_f2ocl import F2OCLStrategy, ViTNCM
-from avalanche_f2ocl.baselines import ER, LwF, RandomPrompt
+from avalanche_f2ocl.baselines import ER, L2P, DualPrompt, LwF, RandomPrompt
 
 SMALL = dict(prompt_length=3)
 
@@ -13,4 +13,9 @@ STRATEGIES = {
     "vit-ncm": lambda **o: ViTNCM(**o),
     "er": lambda **o: ER(mem_size=30, **o),
     "lwf": lambda **o: LwF(**o),
+    "lwf-task-free": lambda **o: LwF(refresh_every=3, **o),
+    "l2p": lambda **o: L2P(**SMALL, top_k=2, **o),
+    "l2p-ncm": lambda **o: L2P(**SMALL, top_k=2, mask_logits="batch", classifier="ncm", **o),
+    "dualprompt": lambda **o: DualPrompt(g_length=2, e_length=3, mask_logits="batch", **o),
+    "dualprompt-ncm": lambda **o: DualPrompt(g_length=2, e_length=3, classifier="ncm", **o),
 }

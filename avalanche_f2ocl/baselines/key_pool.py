@@ -1,0 +1,48 @@
+"""A pool of prompts that belong to no class, chosen by learned keys."""
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from avalanche_f2ocl.prompts import initial_prompt
+from avalanche_f2ocl.rng import generator
+
+
+class KeyPool(nn.Module):
+    """M prompts, each with a key that unprompted embeddings are matched with.
+
+    Args:
+        size: prompts M.
+        shape: of one prompt.
+        dim: length D of a key.
+        init: of the prompts, see :func:`avalanche_f2ocl.prompts.initial_prompt`; keys start uniform in [-1, 1).
+        seed: of the draws.
+
+    Attributes:
+        prompts: parameter ``(M, *shape)``.
+        keys: parameter ``(M, D)``.
+
+    Example:
+        >>> pool = KeyPool(size=10, shape=(5, 8), dim=8)
+        >>> rows, similarity = pool.nearest(torch.ones(4, 8), count=3)
+        >>> rows.shape, similarity.shape
+        (torch.Size([4, 3]), torch.Size([4, 3]))
+    """
+
+    def __init__(self, size: int, shape: tuple[int, ...], dim: int, init: str = "uniform", seed: int = 0) -> None:
+        super().__init__()
+        self.prompts = nn.Parameter(initial_prompt(init, (size, *shape), generator(seed, "pool-prompts")))
+        self.keys = nn.Parameter(initial_prompt("uniform", (size, dim), generator(seed, "pool-keys")))
+
+    def nearest(self, q: Tensor, count: int) -> tuple[Tensor, Tensor]:
+        """The nearest keys of each sample, nearest first.
+
+        Args:
+            q: ``(B, D)``.
+            count: keys a sample, k.
+
+        Returns:
+            Their rows, ``(B, k)`` int64, and cosine similarities, ``(B, k)``, through which gradients reach the keys.
+        """
+        similarity = F.normalize(q, dim=1) @ F.normalize(self.keys, dim=1).T
+        nearest = similarity.topk(count, dim=1)
+        return nearest.indices, nearest.values

@@ -1,0 +1,56 @@
+"""Prefix tuning of a timm ViT: keys and values put before those of chosen attention layers."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+@contextmanager
+def prefix_tuning(blocks: Sequence[nn.Module], prefixes: Mapping[int, Tensor]) -> Iterator[None]:
+    """While it lasts, the attention of some blocks also attends to given keys and values.
+
+    timm's attention runs as it is, on P more tokens: their keys and values are the prefix's, their outputs are
+    dropped. So any attention works that projects to queries, keys and values by one ``qkv`` layer.
+
+    Args:
+        blocks: of the ViT.
+        prefixes: by index of the block, ``(B, 2, P, D)`` or ``(1, 2, P, D)`` for all samples: keys, then values,
+            before the split into heads; gradients flow to them.
+
+    Source: Li and Liang, Prefix-Tuning, 2021; for ViTs Wang et al., DualPrompt, 2022.
+
+    Example:
+        >>> from timm.layers import Attention
+        >>> block = nn.Module()
+        >>> block.attn = Attention(8, num_heads=2)
+        >>> with prefix_tuning([block], {0: torch.zeros(1, 2, 3, 8)}):
+        ...     block.attn(torch.zeros(4, 5, 8)).shape
+        torch.Size([4, 5, 8])
+    """
+    with ExitStack() as stack:
+        for index, prefix in prefixes.items():
+            for handle in _attach(blocks[index].attn, prefix):
+                stack.callback(handle.remove)
+        yield
+
+
+def _attach(attention: nn.Module, prefix: Tensor):
+    length = prefix.shape[2]
+
+    def lengthen(module, args):
+        return (F.pad(args[0], (0, 0, 0, length)), *args[1:])
+
+    def write(module, args, qkv):
+        keys, values = prefix.expand(len(qkv), -1, -1, -1).unbind(1)
+        added = torch.cat([torch.zeros_like(keys), keys, values], dim=2)
+        return torch.cat([qkv[:, :-length], added.to(qkv.dtype)], dim=1)
+
+    def shorten(module, args, output):
+        return output[:, :-length]
+
+    yield attention.register_forward_pre_hook(lengthen)
+    yield attention.qkv.register_forward_hook(write)
+    yield attention.register_forward_hook(shorten)
