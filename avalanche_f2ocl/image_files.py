@@ -7,10 +7,10 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 from zipfile import BadZipFile, ZipFile
 
-import numpy as np
 import torch
 from PIL import Image
 from torch import Tensor
+from torchvision.transforms.functional import pil_to_tensor
 from tqdm import tqdm
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
@@ -68,11 +68,16 @@ class ImageFiles:
                     f"{str(self.path)!r} has no {split}/<class>/ with images in it: "
                     f"allowed are train/<class>/* and test/<class>/* ({', '.join(SUFFIXES)})"
                 )
-        self.class_names = sorted(set(by_class["train"]) | set(by_class["test"]))
+        class_names = sorted(set(by_class["train"]) | set(by_class["test"]))
         for split in SPLITS:
-            empty = [c for c in self.class_names if not by_class[split].get(c)]
+            empty = [c for c in class_names if not by_class[split].get(c)]
             if empty:
                 raise ValueError(f"{str(self.path)!r}: no images in {split}/ for class {', '.join(empty[:5])}")
+        self._set(by_class)
+
+    def _set(self, by_class: dict[str, dict[str, list[str]]]) -> None:
+        """Takes file names by split and class; both splits have the same classes."""
+        self.class_names = sorted(by_class["train"])
         self.names = {s: [name for c in self.class_names for name in by_class[s][c]] for s in SPLITS}
         sizes = {s: torch.tensor([len(by_class[s][c]) for c in self.class_names]) for s in SPLITS}
         self.labels = {s: torch.arange(len(self.class_names)).repeat_interleave(sizes[s]) for s in SPLITS}
@@ -92,14 +97,17 @@ class ImageFiles:
             ValueError: a file that is no image; the message names it.
         """
         names = [self.names[split][i] for i in indices.tolist()]
-        images = []
-        for name in tqdm(names, desc=f"decode {split}", disable=len(names) < 5000, leave=False):
+        images = None
+        for i, name in enumerate(tqdm(names, desc=f"decode {split}", disable=len(names) < 5000, leave=False)):
             with self._image(name) as image:
                 image = image.convert("RGB")
                 if image_size is not None:
                     image = image.resize((image_size, image_size), Image.Resampling.BICUBIC)
-                images.append(np.asarray(image))
-        return torch.from_numpy(np.stack(images)).permute(0, 3, 1, 2).contiguous()
+                pixels = pil_to_tensor(image)
+            if images is None:  # at once, not as a list to be stacked: that would take the memory twice
+                images = pixels.new_empty(len(names), *pixels.shape)
+            images[i] = pixels
+        return images
 
     def share_a_size(self, chosen: dict[str, Tensor]) -> bool:
         """Whether the images with these indices per split all have one size; reads headers only."""
