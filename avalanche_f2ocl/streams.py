@@ -32,8 +32,9 @@ def class_incremental_stream(
     they do not divide evenly; none is dropped.
 
     Args:
-        dataset: ``"cifar100"``, ``"digits"``, a folder or zip with ``train/<class>/*`` and
-            ``test/<class>/*``, or a pair of data sets; see :func:`avalanche_f2ocl.datasets.load`.
+        dataset: ``"cifar100"``, ``"imagenet-r"``, ``"digits"``, a folder or zip with
+            ``train/<class>/*`` and ``test/<class>/*``, or a pair of data sets; see
+            :func:`avalanche_f2ocl.datasets.load`.
         groups: number of experiences n.
         seed: drives class and sample order.
         train_per_class, test_per_class: images kept of each class, the same for every seed.

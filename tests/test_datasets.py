@@ -88,7 +88,7 @@ def test_bad_pairs():
 @pytest.mark.parametrize(
     "dataset, error, message",
     [
-        ("cifra100", FileNotFoundError, "'cifra100'.*'cifar100', 'digits'"),
+        ("cifra100", FileNotFoundError, "'cifra100'.*'cifar100', 'imagenet-r', 'digits'"),
         (7, TypeError, "int"),
         ((1, 2, 3), TypeError, "pair"),
     ],
