@@ -67,6 +67,18 @@ def test_a_stacked_tensor_under_plain_adam_would_drift(draw):
     assert not torch.equal(rows[0], before)
 
 
+def test_every_row_is_plain_adam(draw):
+    start = torch.randn(3, 4, generator=draw)
+    ours, theirs = torch.nn.Parameter(start.clone()), torch.nn.Parameter(start.clone())
+    one, other = RowAdam([{"params": [ours], "every_row": True}], **OPTIONS), torch.optim.Adam([theirs], **OPTIONS)
+    for i in range(6):
+        grad = torch.randn(3, 4, generator=draw)
+        grad[i % 3] = 0
+        ours.grad, theirs.grad = grad.clone(), grad.clone()
+        one.step(), other.step()
+    torch.testing.assert_close(ours, theirs)
+
+
 def test_a_named_row_with_zero_gradient_takes_its_step():
     rows = torch.nn.Parameter(torch.zeros(2, 3))
     optimizer = RowAdam([rows], **OPTIONS)

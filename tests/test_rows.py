@@ -60,3 +60,21 @@ def test_a_state_that_does_not_fit_changes_nothing():
         rows.load_state_dict(Rows(width=5).state_dict())
     assert rows.num_rows == 3
     assert all(torch.equal(rows.state_dict()[name], before[name]) for name in before)
+
+
+def test_training_on_some_rows_of_tensors_of_any_shape():
+    class Mixed(ClassRows):
+        def __init__(self):
+            super().__init__()
+            self.register_rows("bias", trainable=True)
+            self.register_rows("weight", 2, 3, trainable=True)
+
+    rows = Mixed()
+    rows.add_rows(5)
+    for name in ("bias", "weight"):
+        leaf = rows.trainable(name, torch.tensor([3, 1]))
+        assert leaf.shape == (2, *rows.used(name).shape[1:])
+        leaf.backward(torch.ones_like(leaf) * torch.tensor([1.0, 2.0]).view(-1, *[1] * (leaf.dim() - 1)))
+        grad = getattr(rows, name).grad
+        assert grad.is_sparse
+        assert grad.to_dense().reshape(len(grad), -1)[:5, -1].tolist() == [0, 2, 0, 1, 0]

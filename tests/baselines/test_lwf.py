@@ -47,3 +47,30 @@ def test_the_loss_by_hand(vit, digits):
     strategy.plugins.append(Check())
     train_online(strategy, digits.train_stream[1:2])
     assert len(total) == 4 and total == pytest.approx(expected, rel=1e-4)
+
+
+def test_without_boundaries_the_teacher_is_the_head_of_every_nth_minibatch(vit, digits):
+    strategy = LwF(backbone=vit, refresh_every=3, evaluator=None)
+    heads, teachers = [], []
+
+    class Note(SupervisedPlugin):
+        def after_training_iteration(self, strategy, **kwargs):
+            heads.append(strategy.model.head.used("weight").detach().clone())
+            teachers.append(teacher(strategy) and teacher(strategy).used("weight").detach().clone())
+
+    strategy.plugins.append(Note())
+    train_online(strategy, digits.train_stream[:2])
+    assert len(heads) == 8 and teachers[:2] == [None, None]
+    for i in range(2, 8):
+        assert torch.equal(teachers[i], heads[2 if i < 5 else 5])
+
+
+def test_plain_experiences_need_no_boundaries_either(vit, digits):
+    strategy = LwF(backbone=vit, refresh_every=100, evaluator=None)
+    strategy.train(digits.train_stream[0], eval_streams=[])
+    assert teacher(strategy) is None
+
+
+def test_refresh_out_of_range(vit):
+    with pytest.raises(ValueError, match="refresh_every=0"):
+        LwF(backbone=vit, refresh_every=0, evaluator=None)

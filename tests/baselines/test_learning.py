@@ -1,0 +1,40 @@
+"""Every baseline that trains does learn: its loss falls and it ends above chance."""
+
+import numpy as np
+import pytest
+from avalanche.core import SupervisedPlugin
+from avalanche.training.plugins import EvaluationPlugin
+
+from avalanche_f2ocl import class_incremental_stream, f2ocl_metrics
+from avalanche_f2ocl.baselines import ER, L2P, DualPrompt, LwF
+from tests.helpers import train_online
+
+BASELINES = {
+    "er": lambda **o: ER(**o),
+    "lwf": lambda **o: LwF(lr=0.03, **o),
+    "lwf-task-free": lambda **o: LwF(lr=0.03, refresh_every=10, **o),
+    "l2p": lambda **o: L2P(**o),
+    "l2p-mask": lambda **o: L2P(mask_logits="batch", **o),
+    "l2p-ncm": lambda **o: L2P(classifier="ncm", **o),
+    "dualprompt": lambda **o: DualPrompt(**o),
+    "dualprompt-mask": lambda **o: DualPrompt(mask_logits="batch", **o),
+    "dualprompt-ncm": lambda **o: DualPrompt(classifier="ncm", **o),
+}
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_loss_falls_and_accuracy_is_above_chance(name, vit):
+    losses = []
+
+    class Losses(SupervisedPlugin):
+        def after_update(self, strategy, **kwargs):
+            losses.append(strategy.loss.item())
+
+    evaluator = EvaluationPlugin(*f2ocl_metrics())
+    stream = class_incremental_stream("digits", groups=1, train_per_class=50, test_per_class=20)
+    strategy = BASELINES[name](backbone=vit, evaluator=evaluator, plugins=[Losses()])
+    train_online(strategy, stream.train_stream)
+    metrics = strategy.eval(stream.test_stream)
+    assert len(losses) == 50
+    assert np.mean(losses[-10:]) < 0.9 * np.mean(losses[:10])
+    assert metrics["A_n/eval_phase/test_stream"] > 0.25
