@@ -13,6 +13,7 @@ import platform
 import resource
 import warnings
 from collections import Counter
+from dataclasses import replace
 from importlib.metadata import version
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -74,6 +75,7 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device")
     parser.add_argument("--options", type=json.loads, default={}, help="more of the strategy's options, as JSON")
+    parser.add_argument("--eval-keys", type=int, nargs="+", help="numbers of keys the trained model is evaluated with")
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--cache", type=Path, help="folder that keeps unprompted embeddings between runs")
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
@@ -108,6 +110,19 @@ def prompt_norm(strategy: OnlineStrategy) -> float | None:
     return None if pool is None else round(pool.used("prompts").detach().norm(dim=2).mean().item(), 4)
 
 
+def accuracy_by_keys(strategy: OnlineStrategy, benchmark: CLScenario, counts: list[int]) -> dict[int, float]:
+    """A_n of a trained model by the number of keys K whose prompts are concatenated for a prediction."""
+    matrix = next(m for m in strategy.evaluator.metrics if isinstance(m, AccuracyMatrix))
+    strategy.evaluator.metrics = [matrix]
+    A_n, trained_with = {}, strategy.model.config
+    for count in counts:
+        strategy.model.config = replace(trained_with, keys=count)
+        strategy.eval(benchmark.test_stream)
+        A_n[count] = per_cent(matrix.result())
+    strategy.model.config = trained_with
+    return A_n
+
+
 def peak_memory_bytes(device: torch.device) -> int:
     """Of the GPU where there is one, else of the process."""
     if device.type == "cuda":
@@ -134,7 +149,8 @@ def run(args: argparse.Namespace) -> tuple[dict, np.ndarray, np.ndarray]:
     result = run_online(strategy, benchmark, progress=not args.quiet)
     if args.cache is not None:
         cache.save()
-    T = next(m for m in evaluator.metrics if isinstance(m, AccuracyMatrix)).T
+    final_answers = answers.by_class()
+    histogram = dict(sorted(Counter(answers.keys).items())) if answers.keys else None
     device = strategy.device
     record = {
         "method": args.method,
@@ -149,14 +165,15 @@ def run(args: argparse.Namespace) -> tuple[dict, np.ndarray, np.ndarray]:
         | flat_config(strategy, {**METHODS[args.method][1], **args.options}),
         "versions": {name: version(name) for name in PACKAGES} | {"python": platform.python_version()},
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
-        "T": [[per_cent(value) for value in row] for row in T],
+        "T": [[per_cent(value) for value in row] for row in result.T],
         **{name: per_cent(getattr(result, name)) for name in ("A_n", "A_n_samples", "F_n", "A_k", "UB", "random_key")},
         "prompt_norm": prompt_norm(strategy),
-        "key_histogram": dict(sorted(Counter(answers.keys).items())) if answers.keys else None,
+        "key_histogram": histogram,
+        "A_n_by_keys": accuracy_by_keys(strategy, benchmark, args.eval_keys) if args.eval_keys else None,
         "seconds": round(result.seconds, 1),
         "peak_memory_bytes": peak_memory_bytes(device),
     }
-    return record, *answers.by_class()
+    return record, *final_answers
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -3,7 +3,8 @@
     python -m benchmarks.table1 --size small --data-dir DIR --weights vit_tiny.safetensors --seeds 0 1 2
 
 ``small``: digits on the bundled ViT; cifar100.zip (100/30 images a class) and caltech101.zip (all) on a
-ViT-Ti at 112 px. ``full``: CIFAR-100 whole, at the backbone's own size (``--backbone``, ``--weights``).
+ViT-Ti at 112 px. ``full``: CIFAR-100 and ImageNet-R whole, at the backbone's own size; once for each backbone
+(``--backbone``, ``--weights``).
 Interrupted, it goes on where it stopped. The table goes into benchmarks/README.md and README.md.
 """
 
@@ -40,7 +41,7 @@ def data_sets(args: argparse.Namespace) -> dict[str, list[str]]:
     folder = args.data_dir
     cifar = str(folder / "cifar100.zip") if folder else "cifar100"
     if args.size == "full":
-        return {"cifar100": ["--dataset", cifar, *vit]}
+        return {"cifar100": ["--dataset", cifar, *vit], "imagenet-r": ["--dataset", "imagenet-r", *vit]}
     sets = {
         "digits": ["--dataset", "digits", "--groups", "5", "--backbone", "micro_vit"],
         "cifar100": [

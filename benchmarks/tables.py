@@ -135,6 +135,17 @@ def write_tables(
     return text
 
 
+def write_rows(folder: Path, name: str, rows: Sequence[dict]) -> str:
+    """Writes rows that share their columns as JSON, CSV and Markdown; returns the Markdown."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.json").write_text(json.dumps(list(rows), indent=1) + "\n")
+    write_csv(folder / f"{name}.csv", rows)
+    lines = ["| " + " | ".join(rows[0]) + " |", "|---|" + "---:|" * (len(rows[0]) - 1)]
+    lines += ["| " + " | ".join(map(str, row.values())) + " |" for row in rows]
+    (folder / f"{name}.md").write_text("\n".join(lines) + "\n")
+    return "\n".join(lines)
+
+
 def write_csv(path: Path, rows: Sequence[dict]) -> None:
     """Rows that share their columns."""
     with path.open("w", newline="") as file:

@@ -3,9 +3,12 @@
 import json
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
+from PIL import Image
 
 ROOT = Path(__file__).parents[2]
 
@@ -54,3 +57,87 @@ def test_sweep(tmp_path, jobs):
     assert (tmp_path / "sweep-lwf-lr" / "table.csv").read_text().startswith("dataset,backbone,px")
     record = json.loads((tmp_path / "sweep-lwf-lr" / "0.1" / "lwf-digits-micro_vit-s0.json").read_text())
     assert record["config"]["lr"] == 0.1
+
+
+SMALLEST = ["--", "--dataset", "digits", "--backbone", "micro_vit", "--groups", "5", "--train-per-class", "4",
+            "--test-per-class", "3"]  # fmt: skip
+
+
+def test_ablation_runs_what_is_asked_for_and_compares_with_the_default(tmp_path):
+    only = ["--only", "default", "no prompt", "prompt_length=1"]
+    done = command("benchmarks.ablation", "--results", str(tmp_path), *only, *SMALLEST)
+    assert done.returncode == 0, done.stderr
+    rows = {line.split(" | ")[0]: line for line in done.stdout.splitlines() if line.startswith("| ")}
+    assert list(rows) == ["| variant", "| default", "| no prompt", "| prompt_length=1"]
+    assert "to default" in rows["| variant"]
+    (path,) = (tmp_path / "ablation" / "prompt_length=1").glob("*.json")
+    assert json.loads(path.read_text())["config"]["prompt_length"] == 1
+
+
+def test_every_variant_of_the_ablation_is_an_option_other_than_the_default():
+    from avalanche_f2ocl.config import F2OCLConfig
+    from benchmarks.ablation import OPTIONS
+
+    default = F2OCLConfig()
+    for name, values in OPTIONS.items():
+        for value in values:
+            assert getattr(F2OCLConfig(**{name: value}), name) != getattr(default, name)
+
+
+def test_table2(tmp_path):
+    done = command("benchmarks.table2", "--results", str(tmp_path), *SMALLEST)
+    assert done.returncode == 0, done.stderr
+    assert "| mean keys | 0 | " in done.stdout and "| gradient keys, own label's prompt | 0 | " in done.stdout
+    (path,) = (tmp_path / "table2" / "gradient keys").glob("*.json")
+    assert json.loads(path.read_text())["config"]["key_update"] == "gradient"
+
+
+def test_passes_and_keys(tmp_path):
+    arguments = ["--passes", "1", "2", "--keys", "1", "3", "--results", str(tmp_path), *SMALLEST]
+    done = command("benchmarks.passes_keys", *arguments)
+    assert done.returncode == 0, done.stderr
+    folder = tmp_path / "passes_keys"
+    rows = json.loads((folder / "heat_map.json").read_text())
+    for row in rows:
+        (path,) = (folder / f"passes={row['passes']}").glob("*.json")
+        record = json.loads(path.read_text())
+        assert record["config"]["passes"] == row["passes"] and set(record["A_n_by_keys"]) == {"1", "3"}
+        assert row["keys 1"] == pytest.approx(record["A_n"], abs=0.01)
+        assert row["keys 3"] == pytest.approx(record["A_n_by_keys"]["3"], abs=0.01)
+    assert [row["passes"] for row in rows] == [1, 2]
+    assert_is_a_picture(folder / "heat_map.png")
+
+
+def test_forgetting_is_the_first_column_of_the_accuracy_matrices(tmp_path):
+    folder = tmp_path / "some-table"
+    folder.mkdir()
+    for seed, first in ((0, [90, 80]), (1, [70, 50])):
+        record = {"method": "vit-ncm", "dataset": "toy", "backbone": "vit", "seed": seed}
+        record["T"] = [[first[0], None], [first[1], 30]]
+        (folder / f"{seed}.json").write_text(json.dumps(record))
+    done = command("benchmarks.forgetting", "--table", "some-table", "--dataset", "toy", "--results", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert "| vit-ncm | 2 | 80.0 | 65.0 |" in done.stdout
+    assert (tmp_path / "forgetting" / "toy-vit.csv").read_text().splitlines()[1] == "vit-ncm,2,80.0,65.0"
+    assert_is_a_picture(tmp_path / "forgetting" / "toy-vit.png")
+    missing = command("benchmarks.forgetting", "--dataset", "none", "--results", str(tmp_path))
+    assert missing.returncode == 1 and "run benchmarks.table1 first" in missing.stderr
+
+
+def test_embeddings(tmp_path):
+    arguments = ["--methods", "f2ocl", "l2p-mask", "--classes", "4", "--images", "3", "--results", str(tmp_path)]
+    done = command("benchmarks.embeddings", *arguments, *SMALLEST)
+    assert done.returncode == 0, done.stderr
+    folder = tmp_path / "embeddings"
+    points = json.loads((folder / "points.json").read_text())
+    assert Counter(p["representation"] for p in points) == dict.fromkeys(["pixels", "ViT", "f2ocl", "l2p-mask"], 12)
+    assert set(Counter((p["representation"], p["class"]) for p in points).values()) == {3}
+    assert [row["representation"] for row in json.loads((folder / "separation.json").read_text())] == [
+        "pixels", "ViT", "f2ocl", "l2p-mask",
+    ]  # fmt: skip
+    assert_is_a_picture(folder / "embeddings.png")
+
+
+def assert_is_a_picture(path):
+    with Image.open(path) as image:
+        assert len(np.unique(image.convert("L"))) > 10

@@ -1,0 +1,45 @@
+"""Figures that can be read in black and white and by the colour-blind."""
+
+from collections.abc import Mapping, Sequence
+from itertools import cycle
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+# Okabe and Ito, Color Universal Design, 2008.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
+LINES = ("-", "--", "-.", ":")
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Writes a PNG; its folder is made if need be."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=120)
+
+
+def draw_curves(axes: Axes, curves: Mapping[str, Sequence[float]]) -> None:
+    """Curves over 1, 2, ..., told apart by marker, line and colour."""
+    styles = zip(cycle(COLOURS), cycle(MARKERS), cycle(LINES), strict=False)
+    for (name, values), (colour, marker, line) in zip(curves.items(), styles, strict=False):
+        axes.plot(range(1, len(values) + 1), values, label=name, color=colour, marker=marker, linestyle=line)
+
+
+def draw_heat_map(axes: Axes, values: np.ndarray, rows: Sequence, columns: Sequence) -> None:
+    """A heat map with its values written in the cells; NaN stays empty."""
+    image = axes.imshow(values, cmap="cividis")
+    for i, j in np.argwhere(~np.isnan(values)):
+        dark = image.norm(values[i, j]) < 0.5
+        axes.text(j, i, f"{values[i, j]:.1f}", ha="center", va="center", color="white" if dark else "black")
+    axes.set(xticks=range(len(columns)), xticklabels=columns, yticks=range(len(rows)), yticklabels=rows)
+
+
+def draw_points(axes: Axes, points: np.ndarray, labels: Sequence[int]) -> None:
+    """Points ``(N, 2)``, a class told by marker and colour."""
+    styles = zip(cycle(COLOURS), cycle(MARKERS), strict=False)
+    for label, (colour, marker) in zip(np.unique(labels), styles, strict=False):
+        own = points[np.asarray(labels) == label]
+        axes.scatter(*own.T, color=colour, marker=marker, s=28, edgecolors="black", linewidths=0.4)
+    axes.set(xticks=[], yticks=[])
