@@ -6,7 +6,7 @@ from typing import Any
 
 from avalanche_f2ocl import F2OCLStrategy, ViTNCM
 from avalanche_f2ocl.base_strategy import OnlineStrategy
-from avalanche_f2ocl.baselines import ER, L2P, DualPrompt, LwF, RandomPrompt
+from avalanche_f2ocl.baselines import ER, L2P, DualPrompt, LinearStrategy, LwF, RandomPrompt
 
 METHODS: dict[str, tuple[Callable[..., OnlineStrategy], dict[str, Any]]] = {
     "f2ocl": (F2OCLStrategy, {}),
@@ -15,6 +15,8 @@ METHODS: dict[str, tuple[Callable[..., OnlineStrategy], dict[str, Any]]] = {
     "f2ocl-literal": (F2OCLStrategy.paper, {}),
     "random-prompt": (RandomPrompt, {}),
     "vit-ncm": (ViTNCM, {}),
+    "linear": (LinearStrategy, {}),
+    "linear-mask": (LinearStrategy, {"mask_logits": "batch"}),
     "er200": (ER, {"mem_size": 200}),
     "er500": (ER, {"mem_size": 500}),
     "lwf": (LwF, {}),

@@ -42,6 +42,7 @@ class DualPromptModel(PromptedModel):
     Args:
         backbone: the frozen encoder, of at least five blocks.
         lr: step size.
+        mask_logits: ``"none"`` or ``"batch"``.
         pool_size, g_length, e_length, prompt_init, seed: as :class:`DualPrompt`.
         **options: as :class:`avalanche_f2ocl.baselines.prompted.PromptedModel`.
 
@@ -58,6 +59,7 @@ class DualPromptModel(PromptedModel):
         self,
         backbone: PromptableViT,
         lr: float,
+        mask_logits: str = "none",
         pool_size: int = 10,
         g_length: int = 5,
         e_length: int = 20,
@@ -69,7 +71,7 @@ class DualPromptModel(PromptedModel):
         if depth <= E_BLOCKS[-1]:
             raise ValueError(f"backbone has {depth} blocks: DualPrompt needs at least {E_BLOCKS[-1] + 1}")
         prompts = DualPrompts(backbone.embed_dim, pool_size, g_length, e_length, prompt_init, seed)
-        super().__init__(backbone, lr, prompts, **options)
+        super().__init__(backbone, lr, mask_logits, prompts, **options)
 
     def embed(self, tokens: Tensor, q: Tensor) -> Prompted:
         rows, similarity = self.prompts.expert.nearest(q, count=1)
@@ -94,7 +96,6 @@ class DualPrompt(LinearStrategy):
         pool_size: E-prompts.
         g_length, e_length: keys (and values) that the G-prompt and an E-prompt put into each of their blocks.
         pull: weight of the key loss.
-        mask_logits: ``"none"`` or ``"batch"``, see :class:`avalanche_f2ocl.baselines.prompted.PromptedModel`.
         classifier: ``"linear"``, or ``"ncm"`` (DualPrompt-NCM of the F2OCL paper, which does not say how its
             prompts are trained; here by the linear head).
         prompt_init: as :class:`avalanche_f2ocl.config.F2OCLConfig`.
@@ -116,7 +117,6 @@ class DualPrompt(LinearStrategy):
         g_length: int = 5,
         e_length: int = 20,
         pull: float = 1.0,
-        mask_logits: str = "none",
         classifier: str = "linear",
         prompt_init: str = "uniform",
         lr: float = 0.005,
@@ -134,7 +134,6 @@ class DualPrompt(LinearStrategy):
             prompt_init=prompt_init,
             seed=seed,
             pull=pull,
-            mask_logits=mask_logits,
             classifier=classifier,
         )
         super().__init__(lr=lr, seed=seed, model_type=model_type, **options)

@@ -17,6 +17,7 @@ class L2PModel(PromptedModel):
     Args:
         backbone: the frozen encoder.
         lr: step size.
+        mask_logits: ``"none"`` or ``"batch"``.
         pool_size, prompt_length, top_k, prompt_init, seed: as :class:`L2P`.
         **options: as :class:`avalanche_f2ocl.baselines.prompted.PromptedModel`.
 
@@ -30,6 +31,7 @@ class L2PModel(PromptedModel):
         self,
         backbone: PromptableViT,
         lr: float,
+        mask_logits: str = "none",
         pool_size: int = 10,
         prompt_length: int = 5,
         top_k: int = 5,
@@ -39,7 +41,7 @@ class L2PModel(PromptedModel):
     ) -> None:
         dim = backbone.embed_dim
         super().__init__(
-            backbone, lr, KeyPool(pool_size, (prompt_length, dim), dim, prompt_init, seed), **options
+            backbone, lr, mask_logits, KeyPool(pool_size, (prompt_length, dim), dim, prompt_init, seed), **options
         )
         self.top_k = top_k
 
@@ -63,7 +65,6 @@ class L2P(LinearStrategy):
         prompt_length: tokens a prompt.
         top_k: prompts a sample.
         pull: weight of the key loss.
-        mask_logits: ``"none"`` or ``"batch"``, see :class:`avalanche_f2ocl.baselines.prompted.PromptedModel`.
         classifier: ``"linear"``, or ``"ncm"`` (L2P-NCM of the F2OCL paper, which does not say how its prompts
             are trained; here by the linear head).
         prompt_init: as :class:`avalanche_f2ocl.config.F2OCLConfig`.
@@ -85,7 +86,6 @@ class L2P(LinearStrategy):
         prompt_length: int = 5,
         top_k: int = 5,
         pull: float = 0.5,
-        mask_logits: str = "none",
         classifier: str = "linear",
         prompt_init: str = "uniform",
         readout: str = "prompt",
@@ -106,7 +106,6 @@ class L2P(LinearStrategy):
             prompt_init=prompt_init,
             seed=seed,
             pull=pull,
-            mask_logits=mask_logits,
             classifier=classifier,
         )
         super().__init__(readout=readout, lr=lr, seed=seed, model_type=model_type, **options)

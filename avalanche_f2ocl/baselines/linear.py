@@ -12,11 +12,13 @@ from torch.nn import functional as F
 from avalanche_f2ocl.backbone import PromptableViT
 from avalanche_f2ocl.base_strategy import OnlineStrategy
 from avalanche_f2ocl.batch import OnlineBatch
-from avalanche_f2ocl.config import check_positive
+from avalanche_f2ocl.config import check_choice, check_positive
 from avalanche_f2ocl.heads import MASKED_LOGIT
 from avalanche_f2ocl.online_model import OnlineModel, Prediction
 from avalanche_f2ocl.plugins import PromptGrowthPlugin, online_batch
 from avalanche_f2ocl.rows import ClassRows
+
+MASKS = ("none", "batch")
 
 
 class LinearHead(ClassRows):
@@ -53,19 +55,32 @@ class LinearModel(OnlineModel):
     Args:
         backbone: the frozen encoder.
         lr: step size.
+        mask_logits: ``"none"``, the cross-entropy runs over the classes so far; ``"batch"``, over those of the
+            mini-batch alone, so that classes that are absent are not pushed down.
 
     Example:
         >>> model = LinearModel(PromptableViT.load("micro_vit"), lr=0.01)
         >>> model.learn(torch.randint(0, 256, (4, 3, 32, 32), dtype=torch.uint8), [0, 1, 1, 0])
     """
 
-    def __init__(self, backbone: PromptableViT, lr: float) -> None:
+    def __init__(self, backbone: PromptableViT, lr: float, mask_logits: str = "none") -> None:
+        check_choice("mask_logits", mask_logits, MASKS)
         super().__init__(backbone, LinearHead(backbone.embed_dim))
+        self.mask_logits = mask_logits
         self.optimizer = torch.optim.SGD(self.head.parameters(), lr=lr)
 
     def loss(self, batch: OnlineBatch) -> Tensor:
-        """Mean cross-entropy over the classes so far, scalar."""
-        return F.cross_entropy(self.head(batch.q), batch.rows)
+        """What the mini-batch's step is taken on, scalar."""
+        return self.cross_entropy(batch.q, batch)
+
+    def cross_entropy(self, z: Tensor, batch: OnlineBatch) -> Tensor:
+        """Mean cross-entropy of embeddings ``(B, D)``, scalar."""
+        if self.mask_logits == "batch":
+            rows, targets = batch.class_rows, batch.local
+        else:
+            rows, targets = torch.arange(self.head.num_rows, device=self.device), batch.rows
+        logits = F.linear(z, self.head.trainable("weight", rows), self.head.trainable("bias", rows))
+        return F.cross_entropy(logits, targets)
 
     @torch.no_grad()
     def end_batch(self, batch: OnlineBatch) -> None:
@@ -107,7 +122,8 @@ class LinearStrategy(OnlineStrategy):
         backbone, weights, image_size, normalise, inputs: as :class:`avalanche_f2ocl.F2OCLStrategy`.
         readout: ``"cls"`` or ``"patch"``.
         lr: the optimiser's step size.
-        model_type: makes the model from backbone and step size.
+        mask_logits: ``"none"`` or ``"batch"``, see :class:`LinearModel`.
+        model_type: makes the model from backbone, step size and mask.
         plugins, **options: as :class:`avalanche_f2ocl.base_strategy.OnlineStrategy`.
 
     Raises:
@@ -128,7 +144,8 @@ class LinearStrategy(OnlineStrategy):
         normalise: str = "backbone",
         inputs: str = "auto",
         lr: float = 0.01,
-        model_type: Callable[[PromptableViT, float], LinearModel] = LinearModel,
+        mask_logits: str = "none",
+        model_type: Callable[[PromptableViT, float, str], LinearModel] = LinearModel,
         plugins: Sequence[SupervisedPlugin] | None = None,
         **options: Any,
     ):
@@ -136,7 +153,7 @@ class LinearStrategy(OnlineStrategy):
         encoder = PromptableViT.load(
             backbone, weights, image_size, readout=readout, normalise=normalise, inputs=inputs
         )
-        model = model_type(encoder, lr)
+        model = model_type(encoder, lr, mask_logits)
         super().__init__(
             model=model,
             optimizer=model.optimizer,

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from avalanche_f2ocl.backbone import PromptableViT
 from avalanche_f2ocl.baselines.linear import LinearModel
@@ -15,7 +14,6 @@ from avalanche_f2ocl.heads import NCMHead
 from avalanche_f2ocl.online_model import Prediction
 from avalanche_f2ocl.optim import RowAdam
 
-MASKS = ("none", "batch")
 CLASSIFIERS = ("linear", "ncm")
 
 
@@ -43,10 +41,9 @@ class PromptedModel(LinearModel):
     Args:
         backbone: the frozen encoder.
         lr: step size.
+        mask_logits: as :class:`avalanche_f2ocl.baselines.linear.LinearModel`.
         prompts: what is trained beside the head; a module without anything that grows.
         pull: weight of the key loss.
-        mask_logits: ``"none"``, the cross-entropy runs over the classes so far; ``"batch"``, over those of the
-            mini-batch alone, so that classes that are absent are not pushed down.
         classifier: ``"linear"``; or ``"ncm"``, nearest class mean of the prompted embeddings, re-encoded after
             each step; the linear head then only trains the prompts.
 
@@ -58,17 +55,16 @@ class PromptedModel(LinearModel):
         self,
         backbone: PromptableViT,
         lr: float,
+        mask_logits: str,
         prompts: nn.Module,
         pull: float,
-        mask_logits: str = "none",
         classifier: str = "linear",
     ) -> None:
         if not (isinstance(pull, (int, float)) and pull >= 0):
             raise ValueError(f"pull={pull!r}: must be a number of 0 or more")
-        check_choice("mask_logits", mask_logits, MASKS)
         check_choice("classifier", classifier, CLASSIFIERS)
-        super().__init__(backbone, lr)
-        self.prompts, self.pull, self.mask_logits = prompts, pull, mask_logits
+        super().__init__(backbone, lr, mask_logits)
+        self.prompts, self.pull = prompts, pull
         self.ncm = NCMHead(backbone.embed_dim) if classifier == "ncm" else None
         groups = [
             {"params": list(prompts.parameters()), "every_row": True},
@@ -87,12 +83,8 @@ class PromptedModel(LinearModel):
 
     def loss(self, batch: OnlineBatch) -> Tensor:
         prompted = self._prompted(batch)
-        if self.mask_logits == "batch":
-            rows, targets = batch.class_rows, batch.local
-        else:
-            rows, targets = torch.arange(self.head.num_rows, device=self.device), batch.rows
-        logits = F.linear(prompted.z, self.head.trainable("weight", rows), self.head.trainable("bias", rows))
-        return F.cross_entropy(logits, targets) + self.pull * (1 - prompted.similarity).sum(1).mean()
+        key_loss = (1 - prompted.similarity).sum(1).mean()
+        return self.cross_entropy(prompted.z, batch) + self.pull * key_loss
 
     @torch.no_grad()
     def end_batch(self, batch: OnlineBatch) -> None:

@@ -39,3 +39,17 @@ def test_the_strategy_learns_as_the_model_does(vit, digits):
 def test_step_size_out_of_range(vit):
     with pytest.raises(ValueError, match="lr=-1"):
         LinearStrategy(backbone=vit, lr=-1, evaluator=None)
+
+
+def test_masked_to_the_batch_only_its_classes_move(vit, images):
+    model = LinearModel(PromptableViT(vit), lr=0.01, mask_logits="batch")
+    model.learn(images[:4], [5, 2, 5, 2])
+    before = {name: model.head.used(name).detach().clone() for name in ("weight", "bias")}
+    weight = torch.stack([before["weight"][0], torch.zeros(128)]).requires_grad_()
+    bias = torch.stack([before["bias"][0], torch.zeros(())]).requires_grad_()
+    model.learn(images[4:8], [9, 2, 9, 2])
+    F.cross_entropy(model.backbone.encode(images[4:8]) @ weight.T + bias, torch.tensor([1, 0, 1, 0])).backward()
+    for name, old in (("weight", weight), ("bias", bias)):
+        now = model.head.used(name)
+        assert torch.equal(now[1], before[name][1])
+        torch.testing.assert_close(now[[0, 2]], old - 0.01 * old.grad)

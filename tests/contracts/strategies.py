@@ -1,7 +1,7 @@
 """Every strategy there is; a new one is added here and has to keep the contract."""
 
 from avalanche_f2ocl import F2OCLStrategy, ViTNCM
-from avalanche_f2ocl.baselines import ER, L2P, DualPrompt, LwF, RandomPrompt
+from avalanche_f2ocl.baselines import ER, L2P, DualPrompt, LinearStrategy, LwF, RandomPrompt
 
 SMALL = dict(prompt_length=3)
 
@@ -11,6 +11,7 @@ STRATEGIES = {
     "f2ocl-seen-all": lambda **o: F2OCLStrategy(**SMALL, prompt_election="seen", negatives="all", passes=2, **o),
     "random-prompt": lambda **o: RandomPrompt(**SMALL, **o),
     "vit-ncm": lambda **o: ViTNCM(**o),
+    "linear-mask": lambda **o: LinearStrategy(mask_logits="batch", **o),
     "er": lambda **o: ER(mem_size=30, **o),
     "lwf": lambda **o: LwF(**o),
     "lwf-task-free": lambda **o: LwF(refresh_every=3, **o),
