@@ -119,7 +119,7 @@ class DualPrompt(LinearStrategy):
         pull: float = 1.0,
         classifier: str = "linear",
         prompt_init: str = "uniform",
-        lr: float = 0.005,
+        lr: float = 0.001,
         seed: int = 0,
         **options,
     ):

@@ -89,7 +89,7 @@ class L2P(LinearStrategy):
         classifier: str = "linear",
         prompt_init: str = "uniform",
         readout: str = "prompt",
-        lr: float = 0.01,
+        lr: float = 0.003,
         seed: int = 0,
         **options,
     ):

@@ -13,12 +13,12 @@ BASELINES = {
     "er": lambda **o: ER(**o),
     "lwf": lambda **o: LwF(lr=0.03, **o),
     "lwf-task-free": lambda **o: LwF(lr=0.03, refresh_every=10, **o),
-    "l2p": lambda **o: L2P(**o),
-    "l2p-mask": lambda **o: L2P(mask_logits="batch", **o),
-    "l2p-ncm": lambda **o: L2P(classifier="ncm", **o),
-    "dualprompt": lambda **o: DualPrompt(**o),
-    "dualprompt-mask": lambda **o: DualPrompt(mask_logits="batch", **o),
-    "dualprompt-ncm": lambda **o: DualPrompt(classifier="ncm", **o),
+    "l2p": lambda **o: L2P(lr=0.01, **o),
+    "l2p-mask": lambda **o: L2P(lr=0.01, mask_logits="batch", **o),
+    "l2p-ncm": lambda **o: L2P(lr=0.01, classifier="ncm", **o),
+    "dualprompt": lambda **o: DualPrompt(lr=0.005, **o),
+    "dualprompt-mask": lambda **o: DualPrompt(lr=0.005, mask_logits="batch", **o),
+    "dualprompt-ncm": lambda **o: DualPrompt(lr=0.005, classifier="ncm", **o),
 }
 
 
