@@ -5,7 +5,7 @@
 ``small``: digits on the bundled ViT; cifar100.zip (100/30 images a class) and caltech101.zip (all) on a
 ViT-Ti at 112 px. ``full``: CIFAR-100 and ImageNet-R whole, at the backbone's own size; once for each backbone
 (``--backbone``, ``--weights``).
-Interrupted, it goes on where it stopped. The table goes into benchmarks/README.md and README.md.
+Interrupted, it goes on where it stopped. The table goes into benchmarks/README.md, an overview into README.md.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from pathlib import Path
 from benchmarks.launch import launch
 from benchmarks.methods import METHODS
 from benchmarks.runner import RESULTS
-from benchmarks.tables import insert, load_runs, write_tables
+from benchmarks.tables import insert, load_runs, overview, write_tables
 
 
 def parse_args() -> argparse.Namespace:
@@ -73,12 +73,16 @@ def main() -> None:
     failed = launch(runs, args.jobs)
     if failed == len(runs):
         raise SystemExit("every run failed")
-    text = write_tables(args.results / table, load_runs(args.results / table), list(METHODS))
+    table_runs = load_runs(args.results / table)
+    text = write_tables(args.results / table, table_runs, list(METHODS))
     print(text)
     if args.results == RESULTS:
-        for page in (RESULTS.parent / "README.md", RESULTS.parents[1] / "README.md"):
+        for page, part in (
+            (RESULTS.parent / "README.md", text),
+            (RESULTS.parents[1] / "README.md", overview(table_runs, list(METHODS))),
+        ):
             if f"<!-- {table} -->" in page.read_text():
-                insert(page, table, text)
+                insert(page, table, part)
     if failed:
         raise SystemExit(f"{failed} of {len(runs)} runs failed")
 

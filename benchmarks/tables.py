@@ -101,6 +101,19 @@ def markdown(rows: list[dict[str, str]]) -> str:
     return "\n".join(parts)
 
 
+def overview(runs: Runs, methods: Sequence[str]) -> str:
+    """One Markdown table over all data sets: A_n / F_n, mean and deviation; no deviation where there is one seed."""
+    columns = sorted({key[:2] for key in runs})
+    lines = ["| method | " + " | ".join(f"{dataset}, {backbone}" for dataset, backbone in columns) + " |"]
+    lines.append("|---|" + "---:|" * len(columns))
+    for method in methods:
+        records = [runs.get((*column, method)) for column in columns]
+        if any(records):
+            cells = [f"{spread(r, 'A_n')} / {spread(r, 'F_n')}" if r else "-" for r in records]
+            lines.append(f"| {method} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
 def insert(page: Path, name: str, text: str) -> None:
     """Puts ``text`` between a page's comments ``<!-- name -->`` and ``<!-- /name -->``.
 

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from timm.models import VisionTransformer
 from torch.nn import functional as F
 
 from avalanche_f2ocl.backbone import PromptableViT
@@ -118,6 +119,19 @@ def test_the_backbone_stays_as_it_was(make, images, vit):
     model.learn(images[:4], [0, 1, 0, 1])
     assert all(torch.equal(p, before[name]) for name, p in vit.named_parameters())
     assert not any(p.requires_grad for p in vit.parameters())
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [dict(reg_tokens=2), dict(qk_norm=True), dict(init_values=1e-2), dict(no_embed_class=True), dict(fc_norm=True)],
+    ids=str,
+)
+def test_other_vits(kind, images):
+    vit = VisionTransformer(img_size=32, patch_size=8, embed_dim=16, depth=5, num_heads=2, num_classes=0, **kind)
+    for make in MODELS.values():
+        model = make(vit)
+        model.learn(images, [0, 1] * 6)
+        assert model(images).shape == (12, 2) and model(images).isfinite().all()
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks.tables import insert, load_runs, paired_difference, write_tables
+from benchmarks.tables import insert, load_runs, overview, paired_difference, write_tables
 
 
 def write(folder, method, seed, predictions, A_n=50.0, **more):
@@ -54,6 +54,17 @@ def test_markdown_and_csv(folder):
     with (folder / "table.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [r["method"] for r in rows] == ["f2ocl", "vit-ncm"] and rows[1]["to vit-ncm"] == "-"
+
+
+def test_overview(folder):
+    write(folder, "lwf", 0, np.zeros(100), A_n=25.0, F_n=None)
+    text = overview(load_runs(folder), ["f2ocl", "lwf", "never-run"])
+    assert text.splitlines() == [
+        "| method | toy, vit |",
+        "|---|---:|",
+        "| f2ocl | 65.00 ± 7.07 / 10.00 ± 0.00 |",
+        "| lwf | 25.00 / - |",
+    ]
 
 
 def test_no_results(tmp_path):
