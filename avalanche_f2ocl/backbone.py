@@ -1,5 +1,6 @@
 """A frozen ViT that takes prompts among its tokens."""
 
+from functools import cached_property
 from pathlib import Path
 
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor, nn
 from avalanche_f2ocl.config import check_choice
 from avalanche_f2ocl.loading import load_vit
 from avalanche_f2ocl.preprocessing import ImagePreparation
+from avalanche_f2ocl.safe_file import tensors_sha256
 
 
 class PromptableViT(nn.Module):
@@ -86,6 +88,11 @@ class PromptableViT(nn.Module):
     ) -> "PromptableViT":
         """Loads a ViT (see :func:`avalanche_f2ocl.loading.load_vit`) and wraps it with ``options``."""
         return cls(load_vit(backbone, weights, image_size), **options)
+
+    @cached_property
+    def checksum(self) -> str:
+        """SHA-256 of the frozen weights: the same for the same backbone, wherever it was loaded from."""
+        return tensors_sha256(self.vit.state_dict())
 
     def train(self, mode: bool = True) -> "PromptableViT":
         """Stays in evaluation mode: a frozen backbone has no dropout."""

@@ -14,10 +14,11 @@ from avalanche_f2ocl.checks import check_labels
 from avalanche_f2ocl.config import check_positive_int
 from avalanche_f2ocl.heads import MASKED_LOGIT
 from avalanche_f2ocl.online_model import OnlineModel, Prediction
+from avalanche_f2ocl.resumable import Resumable
 from avalanche_f2ocl.rng import generator
 
 
-class OnlineStrategy(SupervisedTemplate):
+class OnlineStrategy(Resumable, SupervisedTemplate):
     """Base of the strategies: task-free, one online update per mini-batch.
 
     Works on plain experiences and on ``split_online_stream``, with or without task attributes, which it
@@ -135,7 +136,7 @@ class OnlineStrategy(SupervisedTemplate):
             persistent_workers=kwargs.get("persistent_workers", False),
         )
         collate = getattr(self.adapted_dataset, "collate_fn", None)
-        draw = generator(self.seed, "shuffle", self.model.batches)
+        draw = generator(self.seed, "shuffle", self.clock.train_exp_counter)
         self.dataloader = DataLoader(self.adapted_dataset, collate_fn=collate, generator=draw, **loader_args)
 
     def make_optimizer(self, **kwargs):

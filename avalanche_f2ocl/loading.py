@@ -3,12 +3,14 @@
 import difflib
 from importlib.resources import as_file, files
 from pathlib import Path
+from pickle import UnpicklingError
 
 import timm
 import torch
+from safetensors import SafetensorError
 from timm.models import VisionTransformer
 from timm.models.vision_transformer import checkpoint_filter_fn
-from torch import nn
+from torch import Tensor, nn
 
 from avalanche_f2ocl.config import check_positive_int
 
@@ -96,13 +98,33 @@ def _check_name(name: str) -> None:
         raise ValueError(f"backbone={name!r}: timm knows no such tag; {architecture} has {', '.join(tags)}")
 
 
-def _micro_vit(weights: str | Path | None, size: dict) -> VisionTransformer:
+def vit_from_state(name: str, state: dict[str, Tensor], image_size: int) -> VisionTransformer:
+    """A named ViT with the tensors of a ``state_dict``.
+
+    Raises:
+        ValueError: unknown name, or tensors that do not match.
+    """
+    if name == MICRO_VIT:
+        vit = _empty_micro_vit({"img_size": image_size})
+    else:
+        _check_name(name)
+        vit = _check_kind(timm.create_model(name, num_classes=0, img_size=image_size), name)
+    _load_state(vit, state, name)
+    return vit
+
+
+def _empty_micro_vit(size: dict) -> VisionTransformer:
     vit = VisionTransformer(
         **{"img_size": 32, **size}, patch_size=4, embed_dim=128, depth=6, num_heads=4, mlp_ratio=3, num_classes=0
     )
     vit.pretrained_cfg = dict(
         architecture=MICRO_VIT, input_size=(3, 32, 32), mean=(0.5,) * 3, std=(0.5,) * 3, interpolation="bicubic"
     )
+    return vit
+
+
+def _micro_vit(weights: str | Path | None, size: dict) -> VisionTransformer:
+    vit = _empty_micro_vit(size)
     if weights is not None:
         _load_checkpoint(vit, weights)
     else:
@@ -113,8 +135,16 @@ def _micro_vit(weights: str | Path | None, size: dict) -> VisionTransformer:
 
 def _load_checkpoint(vit: VisionTransformer, path: str | Path) -> None:
     """Loads all of the backbone's tensors or none; a classification head in the file is left out."""
-    state = checkpoint_filter_fn(timm.models.load_state_dict(str(path), weights_only=True), vit)
+    try:
+        state = timm.models.load_state_dict(str(path), weights_only=True)
+    except (SafetensorError, UnpicklingError, RuntimeError, ValueError, EOFError, KeyError) as error:
+        raise ValueError(f"weights={str(path)!r} are damaged or no checkpoint ({type(error).__name__})") from error
+    state = checkpoint_filter_fn(state, vit)
     state = {name: tensor for name, tensor in state.items() if not name.startswith(("head.", "head_dist."))}
+    _load_state(vit, state, str(path))
+
+
+def _load_state(vit: VisionTransformer, state: dict[str, Tensor], source: str) -> None:
     own = vit.state_dict()
     problems = {
         "missing": [name for name in own if name not in state],
@@ -123,7 +153,7 @@ def _load_checkpoint(vit: VisionTransformer, path: str | Path) -> None:
     }
     if any(problems.values()):
         listed = "; ".join(f"{kind}: {_shorten(names)}" for kind, names in problems.items() if names)
-        raise ValueError(f"weights={str(path)!r} do not match the backbone. {listed}")
+        raise ValueError(f"weights={source!r} do not match the backbone. {listed}")
     vit.load_state_dict({name: tensor.to(torch.float32) for name, tensor in state.items()})
 
 

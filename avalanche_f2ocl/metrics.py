@@ -63,6 +63,22 @@ class GroupMetric(PluginMetric):
         self._right: dict[int, Tensor] = {}
         self._stream_length: int | None = None
 
+    def state(self) -> dict:
+        """What a resumed run needs, as plain values; between evaluations."""
+        return {
+            "name": self.name,
+            "groups": self.groups,
+            "per_group": list(self.per_group.items()),
+            "samples": list(self.samples.items()),
+            "stream_length": self._stream_length,
+        }
+
+    def load_state(self, state: dict) -> None:
+        """Takes what :meth:`state` gave."""
+        self.groups = list(state["groups"])
+        self.per_group, self.samples = dict(state["per_group"]), dict(state["samples"])
+        self._stream_length = state["stream_length"]
+
     def result(self) -> float | None:
         """Mean over groups, None before there is anything to average."""
         return float(np.mean(list(self.per_group.values()))) if self.per_group else None
@@ -120,6 +136,13 @@ class AccuracyMatrix(GroupMetric):
     def reset(self) -> None:
         super().reset()
         self._rows: dict[int, dict[int, float]] = {}
+
+    def state(self) -> dict:
+        return super().state() | {"rows": [[row, list(accuracy.items())] for row, accuracy in self._rows.items()]}
+
+    def load_state(self, state: dict) -> None:
+        super().load_state(state)
+        self._rows = {row: dict(accuracy) for row, accuracy in state["rows"]}
 
     def right(self, strategy) -> Tensor:
         return strategy.mb_output.argmax(1) == strategy.mb_y

@@ -15,6 +15,7 @@ class ClassRows(nn.Module):
 
     Attributes:
         num_rows: classes so far.
+        row_names: of the tensors that have a row per class.
     """
 
     MIN_CHUNK = 64
@@ -22,7 +23,7 @@ class ClassRows(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.num_rows = 0
-        self._row_names: list[str] = []
+        self.row_names: list[str] = []
 
     def register_rows(
         self, name: str, *shape: int, dtype: torch.dtype = torch.float32, trainable: bool = False
@@ -33,7 +34,7 @@ class ClassRows(nn.Module):
             self.register_parameter(name, nn.Parameter(tensor))
         else:
             self.register_buffer(name, tensor)
-        self._row_names.append(name)
+        self.row_names.append(name)
 
     def used(self, name: str) -> Tensor:
         """The used rows of a registered tensor, a view of shape ``(num_rows, ...)``."""
@@ -46,7 +47,7 @@ class ClassRows(nn.Module):
             The slice of the new rows.
         """
         new = slice(self.num_rows, self.num_rows + count)
-        for name in self._row_names:
+        for name in self.row_names:
             tensor = getattr(self, name)
             if new.stop > len(tensor):
                 # An eighth more each time keeps both the copies and the slack small at any size.
@@ -93,11 +94,11 @@ class ClassRows(nn.Module):
 
     def _save_to_state_dict(self, destination, prefix, keep_vars):
         super()._save_to_state_dict(destination, prefix, keep_vars)
-        for name in self._row_names:
+        for name in self.row_names:
             destination[prefix + name] = destination[prefix + name][: self.num_rows]
 
     def _load_from_state_dict(self, state_dict, prefix, *args):
-        saved = {name: state_dict.get(prefix + name) for name in self._row_names}
+        saved = {name: state_dict.get(prefix + name) for name in self.row_names}
         fits = all(
             tensor is not None and tensor.shape[1:] == getattr(self, name).shape[1:]
             for name, tensor in saved.items()

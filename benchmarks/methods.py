@@ -1,6 +1,5 @@
 """The methods that can be compared, by the name that results carry."""
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -40,18 +39,3 @@ def make_strategy(method: str, **options: Any) -> OnlineStrategy:
         raise ValueError(f"method={method!r}: allowed are {', '.join(METHODS)}")
     make, own = METHODS[method]
     return make(**{**own, **options})
-
-
-def flat_config(strategy: OnlineStrategy, given: dict[str, Any]) -> dict[str, Any]:
-    """Every plain option a strategy ran with: its constructors' defaults, and what was given."""
-    config: dict[str, Any] = {}
-    for cls in reversed(type(strategy).__mro__):
-        for name, parameter in inspect.signature(cls.__init__).parameters.items():
-            default = parameter.default
-            if issubclass(cls, OnlineStrategy) and isinstance(default, (bool, int, float, str, tuple, type(None))):
-                config[name] = default
-    model_config = getattr(strategy.model, "config", None)
-    config |= vars(model_config) if model_config else {}
-    config |= {name: value for name, value in given.items() if name in config}
-    left_out = ("backbone", "weights", "image_size", "seed", "device", "plugins", "evaluator")
-    return {name: value for name, value in sorted(config.items()) if name not in left_out}

@@ -30,7 +30,7 @@ from avalanche_f2ocl.loading import MICRO_VIT, load_vit
 from avalanche_f2ocl.metrics import AccuracyMatrix
 from avalanche_f2ocl.online import run_online
 from benchmarks.cache import QueryCache
-from benchmarks.methods import METHODS, flat_config, make_strategy
+from benchmarks.methods import METHODS, make_strategy
 
 RESULTS = Path(__file__).parent / "results"
 PACKAGES = ("avalanche-f2ocl", "avalanche-lib", "torch", "timm", "torchvision", "numpy")
@@ -162,7 +162,7 @@ def run(args: argparse.Namespace) -> tuple[dict, np.ndarray, np.ndarray]:
         "test_per_class": args.test_per_class,
         "seed": args.seed,
         "config": {"groups": args.groups, "cached_queries": args.cache is not None}
-        | flat_config(strategy, {**METHODS[args.method][1], **args.options}),
+        | {name: value for name, value in strategy.options.items() if name != "seed"},
         "versions": {name: version(name) for name in PACKAGES} | {"python": platform.python_version()},
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
         "T": [[per_cent(value) for value in row] for row in result.T],

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 import timm
 import torch
@@ -43,6 +45,32 @@ def test_local_weights_in_half_precision_load_whole_without_their_head(tiny, tin
 def test_a_state_dict_saved_by_torch_loads_too(tiny, tmp_path):
     torch.save(tiny.state_dict(), tmp_path / "tiny.pth")
     assert torch.equal(load_vit(TINY, tmp_path / "tiny.pth").cls_token, tiny.cls_token)
+
+
+@pytest.mark.parametrize("kind", ["safetensors", "pth"])
+def test_damaged_weights_are_named_and_no_code_is_run(kind, tiny, tiny_file, tmp_path):
+    if kind == "pth":
+        tiny_file = tmp_path / "tiny.pth"
+        torch.save(tiny.state_dict(), tiny_file)
+    good = tiny_file.read_bytes()
+    for spoilt in (good[: len(good) // 2], good[:20], b"", b"\xff" * 64 + good[64:]):
+        bad = tmp_path / f"bad.{kind}"
+        bad.write_bytes(spoilt)
+        with pytest.raises(ValueError, match=f"bad.{kind}' are damaged or no checkpoint"):
+            load_vit(TINY, bad)
+
+
+class Bomb:
+    def __reduce__(self):
+        return (Path.touch, (Path("exploded"),))
+
+
+def test_a_pickle_that_would_run_code_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    torch.save({"cls_token": Bomb()}, "bomb.pth")
+    with pytest.raises(ValueError, match="bomb.pth' are damaged or no checkpoint"):
+        load_vit(TINY, "bomb.pth")
+    assert not Path("exploded").exists()
 
 
 def test_another_image_size_resamples_position_embeddings(tiny_file):

@@ -41,6 +41,12 @@ class ER(LinearStrategy):
         replay = ReplayPlugin(mem_size, storage_policy=ReservoirSamplingBuffer(mem_size))
         super().__init__(lr=lr, plugins=[*(plugins or []), replay], **options)
 
+    def own_tensors(self):
+        raise NotImplementedError(
+            "ER stores images, so it is not saved here: use avalanche.checkpointing.save_checkpoint, "
+            "which pickles them with the strategy"
+        )
+
     def train(self, *args, **kwargs):
         # Avalanche's reservoir and loaders draw from the global generator.
         seed = generator(self.seed, "replay", self.model.batches).initial_seed()

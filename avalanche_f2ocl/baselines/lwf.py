@@ -6,8 +6,9 @@ from copy import deepcopy
 from avalanche.benchmarks import OnlineCLExperience
 from avalanche.core import SupervisedPlugin
 from avalanche.training.plugins import LwFPlugin
+from torch import Tensor
 
-from avalanche_f2ocl.baselines.linear import LinearStrategy
+from avalanche_f2ocl.baselines.linear import LinearHead, LinearStrategy
 from avalanche_f2ocl.config import check_positive_int
 from avalanche_f2ocl.plugins import online_batch
 
@@ -33,19 +34,20 @@ class HeadLwFPlugin(LwFPlugin):
     def after_training_iteration(self, strategy, **kwargs):
         # This plugin comes before the one that counts the mini-batch.
         if self.refresh_every and (strategy.model.batches + 1) % self.refresh_every == 0:
-            self._copy_head(strategy.model.head)
+            self.teach(deepcopy(strategy.model.head))
 
     def after_training_exp(self, strategy, **kwargs):
         self._online = isinstance(strategy.experience, OnlineCLExperience)
-        if not (self._online or self.refresh_every):
-            self._copy_head(strategy.model.head)
+        if not (self._online or self.refresh_every or strategy.catching_up):
+            self.teach(deepcopy(strategy.model.head))
 
     def after_training(self, strategy, **kwargs):
-        if self._online and not self.refresh_every:
-            self._copy_head(strategy.model.head)
+        if self._online and not (self.refresh_every or strategy.catching_up):
+            self.teach(deepcopy(strategy.model.head))
 
-    def _copy_head(self, head):
-        self.lwf.prev_model = deepcopy(head)
+    def teach(self, head: LinearHead) -> None:
+        """Makes ``head`` the teacher."""
+        self.lwf.prev_model = head
         self.lwf.prev_classes_by_task = {0: set(range(head.num_rows))}
         self.lwf.expcount += 1
 
@@ -84,5 +86,15 @@ class LwF(LinearStrategy):
     ):
         if refresh_every is not None:
             check_positive_int("refresh_every", refresh_every)
-        distil = HeadLwFPlugin(alpha, distillation_temperature, refresh_every)
-        super().__init__(lr=lr, plugins=[*(plugins or []), distil], **options)
+        self.distillation = HeadLwFPlugin(alpha, distillation_temperature, refresh_every)
+        super().__init__(lr=lr, plugins=[*(plugins or []), self.distillation], **options)
+
+    def own_tensors(self) -> dict[str, Tensor]:
+        teacher = self.distillation.lwf.prev_model
+        return {} if teacher is None else teacher.state_dict()
+
+    def load_own_tensors(self, tensors: dict[str, Tensor]) -> None:
+        if tensors:
+            teacher = LinearHead(self.model.backbone.embed_dim)
+            teacher.load_state_dict(tensors)
+            self.distillation.teach(teacher.to(self.device))

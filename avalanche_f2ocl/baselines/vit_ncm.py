@@ -55,7 +55,14 @@ class ViTNCMModel(OnlineModel):
 
 
 class NoOptimizer:
-    """Stands where Avalanche expects an optimiser; there is nothing to train."""
+    """Stands where Avalanche expects an optimiser; there is nothing to train.
+
+    Attributes:
+        state: of the parameters; empty.
+    """
+
+    def __init__(self) -> None:
+        self.state: dict = {}
 
     def zero_grad(self) -> None:
         """Does nothing."""

@@ -1,0 +1,93 @@
+"""One file of tensors (safetensors) and plain values (JSON), written whole or not at all, read without running code."""
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+_VALUES, _DIGEST = "values", "sha256"
+
+
+def write_safe_file(path: str | Path, tensors: dict[str, Tensor], values: dict[str, Any]) -> None:
+    """Writes a file so that at any moment the path holds the old file whole or the new one whole.
+
+    Args:
+        path: of the file; its folder must exist. ``<path>.<process id>.tmp`` is used on the way.
+        tensors: by name, on any device.
+        values: what JSON can hold.
+
+    Raises:
+        OSError: the file cannot be written; an old one is left as it was.
+
+    Example:
+        >>> import tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> path = Path(folder.name) / "a.safetensors"
+        >>> write_safe_file(path, {"x": torch.ones(2)}, {"n": 3})
+        >>> read_safe_file(path)
+        ({'x': tensor([1., 1.])}, {'n': 3})
+    """
+    path = Path(path)
+    tensors = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
+    text = json.dumps(values)
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        save_file(tensors, unfinished, {_VALUES: text, _DIGEST: _digest(tensors, text)})
+        _to_disk(unfinished)
+        os.replace(unfinished, path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+    _to_disk(path.parent)
+
+
+def read_safe_file(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The tensors, on the CPU, and values of a file.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: a file that is damaged or was not written by :func:`write_safe_file`.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"no such file: {str(path)!r}")
+    try:
+        with safe_open(path, "pt") as file:
+            head = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        text, digest = head[_VALUES], head[_DIGEST]
+        values = json.loads(text)
+    except (SafetensorError, KeyError, ValueError, RuntimeError, MemoryError) as error:
+        raise ValueError(f"{str(path)!r} is damaged or of another kind ({type(error).__name__}: {error})") from error
+    if digest != _digest(tensors, text):
+        raise ValueError(f"{str(path)!r} is damaged: its contents do not match its checksum")
+    return tensors, values
+
+
+def tensors_sha256(tensors: dict[str, Tensor]) -> str:
+    """Checksum of names, dtypes, shapes and values."""
+    return _digest(tensors, "")
+
+
+def _digest(tensors: dict[str, Tensor], text: str) -> str:
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(tensors):
+        tensor = tensors[name].detach().cpu().contiguous()
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.flatten().view(torch.uint8).numpy())
+    return digest.hexdigest()
+
+
+def _to_disk(path: Path) -> None:
+    """Waits until a file's contents, or a folder's names, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

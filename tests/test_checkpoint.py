@@ -1,0 +1,292 @@
+import os
+import signal
+
+import pytest
+import torch
+from avalanche.benchmarks import split_online_stream
+from avalanche.core import SupervisedPlugin
+from avalanche.training.plugins import EvaluationPlugin
+
+from avalanche_f2ocl import F2OCLStrategy, ViTNCM, f2ocl_metrics
+from avalanche_f2ocl.baselines import ER
+from avalanche_f2ocl.checkpoint import CheckpointPlugin, learned_tensors, read_checkpoint
+from avalanche_f2ocl.loading import load_vit
+from avalanche_f2ocl.safe_file import read_safe_file, write_safe_file
+from tests.contracts.strategies import STRATEGIES
+from tests.helpers import as_tensors, train_online
+
+SAVED = [name for name in STRATEGIES if name != "er"]
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "run.safetensors"
+
+
+class Killer(SupervisedPlugin):
+    """Kills its process in a callback of mini-batch number ``batch``."""
+
+    def __init__(self, batch, callback):
+        super().__init__()
+        setattr(self, callback, lambda strategy, **kwargs: self._kill(strategy))
+        self.batch = batch
+
+    def _kill(self, strategy):
+        if strategy.clock.train_iterations == self.batch:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def script(make, stream, path, plugins=(), plain=False, resume=True):
+    """What a user's script does; run again after a kill it goes on."""
+    saver = CheckpointPlugin(path, every_batches=1)
+    strategy = make(plugins=[*plugins, saver], evaluator=EvaluationPlugin(*f2ocl_metrics()))
+    if resume:
+        strategy.resume(path, missing_ok=True)
+    results = []
+    for i, experience in enumerate(stream.train_stream[:3]):
+        if plain:
+            strategy.train(experience, eval_streams=[])
+        else:
+            strategy.train(split_online_stream([experience], 10, shuffle=False), eval_streams=[])
+        results.append(strategy.eval(stream.test_stream[: i + 1]))
+    assert not strategy.catching_up
+    return strategy, results
+
+
+def in_a_child(work):
+    """Forks after import, runs ``work`` on one thread; returns the child's signal and exit status."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            torch.set_num_threads(1)
+            work()
+        except BaseException:
+            import traceback
+
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    status = os.waitpid(pid, 0)[1]
+    return os.WTERMSIG(status), os.WEXITSTATUS(status)
+
+
+def finish(make, stream, path, plain, out):
+    strategy, results = script(make, stream, path, plain=plain)
+    metrics = [metric.state() for metric in strategy.evaluator.metrics]
+    write_safe_file(out, learned_tensors(strategy), {"results": results, "metrics": metrics})
+
+
+@pytest.mark.parametrize("plain", [False, True], ids=["online", "plain"])
+@pytest.mark.parametrize(
+    "name, callback, batch",
+    [("f2ocl", "before_forward", 6), ("f2ocl-seen-all", "after_update", 5), ("lwf", "after_training_iteration", 9)],
+)
+def test_killed_and_resumed_ends_bit_for_bit_as_uninterrupted(
+    name, callback, batch, plain, vit, digits, path, tmp_path
+):
+    def make(**options):
+        return STRATEGIES[name](backbone=vit, **options)
+
+    whole = tmp_path / "whole"
+    assert in_a_child(lambda: finish(make, digits, tmp_path / "unused", plain, whole)) == (0, 0)
+    killed = in_a_child(lambda: script(make, digits, path, [Killer(batch, callback)], plain))
+    assert killed[0] == signal.SIGKILL
+    assert in_a_child(lambda: finish(make, digits, path, plain, tmp_path / "resumed")) == (0, 0)
+    expected, resumed = read_safe_file(whole), read_safe_file(tmp_path / "resumed")
+    assert expected[0].keys() == resumed[0].keys()
+    for tensor in expected[0]:
+        assert torch.equal(expected[0][tensor], resumed[0][tensor]), tensor
+    assert expected[1] == resumed[1]
+
+
+@pytest.mark.parametrize("step", ["save_file", "os.replace"])
+def test_killed_while_writing_the_old_file_stays(step, vit, digits, path, monkeypatch):
+    strategy = F2OCLStrategy(backbone=vit, evaluator=None, prompt_length=3)
+    train_online(strategy, digits.train_stream[:1])
+    strategy.save(path)
+    before = path.read_bytes()
+
+    def kill(*args):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def write():
+        monkeypatch.setattr(f"avalanche_f2ocl.safe_file.{step}", kill)
+        strategy.save(path)
+
+    assert in_a_child(write)[0] == signal.SIGKILL
+    assert path.read_bytes() == before and read_checkpoint(path)[1]["batches_done"] == 4
+
+
+@pytest.mark.parametrize("name", SAVED)
+def test_a_loaded_strategy_predicts_and_goes_on_as_the_saved_one(name, vit, digits, path):
+    strategy = STRATEGIES[name](backbone=vit, evaluator=None)
+    train_online(strategy, digits.train_stream[:2])
+    strategy.save(path)
+    other = type(strategy).load(path, backbone=vit, evaluator=None)
+    images, _ = as_tensors(digits.test_stream[0])
+    assert other.options == strategy.options
+    assert torch.equal(other.model.class_ids, strategy.model.class_ids)
+    assert torch.equal(other.model(images), strategy.model(images))
+    for one in (strategy, other):
+        train_online(one, digits.train_stream[2:3])
+    expected, got = learned_tensors(strategy), learned_tensors(other)
+    assert expected.keys() == got.keys()
+    for tensor in expected:
+        assert torch.equal(expected[tensor], got[tensor]), tensor
+
+
+@pytest.mark.parametrize("name", SAVED)
+def test_nothing_of_the_backbone_and_no_image_is_in_the_file(name, vit, digits, path):
+    strategy = STRATEGIES[name](backbone=vit, evaluator=None)
+    train_online(strategy, digits.train_stream[:2])
+    strategy.save(path)
+    size = path.stat().st_size
+    train_online(strategy, digits.train_stream[:2])
+    strategy.save(path)
+    assert abs(path.stat().st_size - size) < 100
+    tensors, _ = read_checkpoint(path)
+    assert not any(part in tensor for tensor in tensors for part in ("vit.", "blocks", "patch_embed"))
+
+
+def test_the_backbone_goes_with_it_when_asked(vit, digits, path, images):
+    strategy = F2OCLStrategy(backbone=vit, evaluator=None, prompt_length=3)
+    train_online(strategy, digits.train_stream[:1])
+    strategy.save(path, backbone=True)
+    loaded = F2OCLStrategy.load(path, evaluator=None)
+    assert torch.equal(loaded.model(images), strategy.model(images))
+    assert loaded.model.backbone.vit is not vit and loaded.model.backbone.checksum == strategy.model.backbone.checksum
+
+
+def test_options_given_on_loading_win(vit, digits, path):
+    strategy = F2OCLStrategy(backbone=vit, evaluator=None, prompt_length=3)
+    train_online(strategy, digits.train_stream[:1])
+    strategy.save(path)
+    assert F2OCLStrategy.load(path, backbone=vit, evaluator=None, lr=0.5).model.config.lr == 0.5
+    with pytest.raises(ValueError, match="pool.prompts is .*3, 128.*expected .*5, 128"):
+        F2OCLStrategy.load(path, backbone=vit, evaluator=None, prompt_length=5)
+
+
+def test_classes_with_few_samples_are_left_out(vit, digits, path):
+    strategy = F2OCLStrategy(backbone=vit, evaluator=None, prompt_length=3)
+    train_online(strategy, digits.train_stream[:1])
+    images, labels = as_tensors(digits.train_stream[1])
+    strategy.model.learn(images[:1], labels[:1])
+    strategy.save(path, min_class_count=2)
+    loaded = F2OCLStrategy.load(path, backbone=vit, evaluator=None)
+    kept = strategy.model.class_ids[:2]
+    assert torch.equal(loaded.model.class_ids, kept) and len(strategy.model.class_ids) == 3
+    assert torch.equal(loaded.model.head.means(), strategy.model.head.means()[:2])
+    assert torch.equal(loaded.model.pool.used("prompts"), strategy.model.pool.used("prompts")[:2])
+    last = strategy.model.head.used("sums")[2]
+    for tensor in read_checkpoint(path)[0].values():
+        assert not (tensor.dim() == 2 and tensor.shape[1] == 128 and (tensor == last).all(1).any())
+    with pytest.raises(ValueError, match="without 1 classes"):
+        F2OCLStrategy(backbone=vit, evaluator=None, prompt_length=3).resume(path)
+
+
+@pytest.fixture
+def saved(vit, digits, path):
+    strategy = F2OCLStrategy(backbone=vit, evaluator=None, prompt_length=3)
+    train_online(strategy, digits.train_stream[:1])
+    strategy.save(path)
+    return path
+
+
+def other_weights():
+    vit = load_vit("micro_vit")
+    with torch.no_grad():
+        vit.norm.weight[0] += 1e-3
+    return vit
+
+
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (lambda vit: ViTNCM(backbone=vit, evaluator=None), "is of F2OCLStrategy, not of ViTNCM"),
+        (lambda vit: F2OCLStrategy(backbone=vit, evaluator=None), "prompt_length=3 there, 20 here"),
+        (lambda vit: F2OCLStrategy(backbone=vit, evaluator=None, prompt_length=3, seed=1), "seed=0 there, 1 here"),
+        (lambda vit: F2OCLStrategy(backbone=other_weights(), evaluator=None, prompt_length=3), "other weights"),
+        (lambda vit: F2OCLStrategy(backbone="micro_vit", image_size=64, evaluator=None, prompt_length=3), "32 pixels"),
+    ],
+    ids=["strategy", "length", "seed", "weights", "size"],
+)
+def test_a_file_of_another_run_is_refused_and_nothing_loaded(make, message, saved, vit):
+    strategy = make(vit)
+    before = learned_tensors(strategy)
+    with pytest.raises(ValueError, match=message):
+        strategy.resume(saved)
+    after = learned_tensors(strategy)
+    assert before.keys() == after.keys() and all(torch.equal(before[n], after[n]) for n in before)
+    assert not strategy.catching_up
+
+
+SPOILT = {
+    "prompts is .*float64": lambda t, v: t.update({"model.pool.prompts": t["model.pool.prompts"].double()}),
+    "prompts is .*, expected": lambda t, v: t.update({"model.pool.prompts": t["model.pool.prompts"][:1]}),
+    "in one of them only": lambda t, v: t.pop("model.keys.sums"),
+    "one of them only": lambda t, v: t.update({"model.extra": torch.zeros(1)}),
+    "occurs twice": lambda t, v: t["model.classes.ids"].fill_(7),
+    "belongs to nothing": lambda t, v: t.update({"optimizer.pool.keys.step": torch.zeros(2)}),
+    "has format 2": lambda t, v: v.update(format=2),
+    "lacks \\['backbone', 'metrics'\\]": lambda t, v: (v.pop("metrics"), v.pop("backbone")),
+    "has format None": lambda t, v: v.pop("format"),
+}
+
+
+@pytest.mark.parametrize("message", SPOILT)
+def test_a_file_that_does_not_fit_is_refused_and_nothing_loaded(message, saved, vit):
+    tensors, values = read_safe_file(saved)
+    SPOILT[message](tensors, values)
+    write_safe_file(saved, tensors, values)
+    strategy = F2OCLStrategy(backbone=vit, evaluator=None, prompt_length=3)
+    with pytest.raises(ValueError, match=message):
+        strategy.resume(saved)
+    assert len(strategy.model.classes) == 0 and not strategy.optimizer.state and not strategy.catching_up
+
+
+def test_a_damaged_file_is_refused(saved, vit):
+    saved.write_bytes(saved.read_bytes()[:-1])
+    with pytest.raises(ValueError, match="damaged"):
+        F2OCLStrategy.load(saved, backbone=vit, evaluator=None)
+
+
+def test_resuming_without_a_file_or_too_late(saved, vit, digits, tmp_path):
+    strategy = F2OCLStrategy(backbone=vit, evaluator=None, prompt_length=3)
+    assert not strategy.resume(tmp_path / "none", missing_ok=True)
+    with pytest.raises(FileNotFoundError, match="none"):
+        strategy.resume(tmp_path / "none")
+    train_online(strategy, digits.train_stream[:1])
+    with pytest.raises(RuntimeError, match="learned already"):
+        strategy.resume(saved)
+
+
+def test_saving_while_catching_up_is_refused(saved, vit, path):
+    strategy = F2OCLStrategy(backbone=vit, evaluator=None, prompt_length=3)
+    assert strategy.resume(saved) and strategy.catching_up
+    with pytest.raises(RuntimeError, match="caught up"):
+        strategy.save(path)
+
+
+def test_er_is_not_saved_because_it_stores_images(vit, path):
+    with pytest.raises(NotImplementedError, match="stores images"):
+        ER(backbone=vit, evaluator=None).save(path)
+    assert not path.exists()
+
+
+def test_the_plugin_saves_as_often_as_it_says(vit, digits, path, monkeypatch):
+    saves = []
+    strategy = ViTNCM(backbone=vit, evaluator=None, plugins=[CheckpointPlugin(path, every_batches=3)])
+    monkeypatch.setattr(strategy, "save", lambda p: saves.append(strategy.model.batches))
+    train_online(strategy, digits.train_stream[:3])
+    assert saves == [3, 6, 9, 12]
+    saves.clear()
+    strategy = ViTNCM(backbone=vit, evaluator=None, plugins=[CheckpointPlugin(path, every_seconds=1e-6)])
+    monkeypatch.setattr(strategy, "save", lambda p: saves.append(strategy.model.batches))
+    train_online(strategy, digits.train_stream[:1])
+    assert saves == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("options", [{}, {"every_batches": 0}, {"every_seconds": -1.0}], ids=str)
+def test_intervals_out_of_range(options, path):
+    with pytest.raises(ValueError, match="every_"):
+        CheckpointPlugin(path, **options)
