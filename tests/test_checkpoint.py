@@ -1,17 +1,15 @@
-import os
 import signal
+from functools import partial
 
 import pytest
 import torch
-from avalanche.benchmarks import split_online_stream
-from avalanche.core import SupervisedPlugin
-from avalanche.training.plugins import EvaluationPlugin
 
-from avalanche_f2ocl import F2OCLStrategy, ViTNCM, f2ocl_metrics
+from avalanche_f2ocl import F2OCLStrategy, ViTNCM
 from avalanche_f2ocl.baselines import ER
 from avalanche_f2ocl.checkpoint import CheckpointPlugin, learned_tensors, read_checkpoint
 from avalanche_f2ocl.loading import load_vit
 from avalanche_f2ocl.safe_file import read_safe_file, write_safe_file
+from benchmarks.kills import WRITE_STEPS, finish, in_a_child, kill, survives
 from tests.contracts.strategies import STRATEGIES
 from tests.helpers import as_tensors, train_online
 
@@ -23,97 +21,38 @@ def path(tmp_path):
     return tmp_path / "run.safetensors"
 
 
-class Killer(SupervisedPlugin):
-    """Kills its process in a callback of mini-batch number ``batch``."""
-
-    def __init__(self, batch, callback):
-        super().__init__()
-        setattr(self, callback, lambda strategy, **kwargs: self._kill(strategy))
-        self.batch = batch
-
-    def _kill(self, strategy):
-        if strategy.clock.train_iterations == self.batch:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-
-def script(make, stream, path, plugins=(), plain=False, resume=True):
-    """What a user's script does; run again after a kill it goes on."""
-    saver = CheckpointPlugin(path, every_batches=1)
-    strategy = make(plugins=[*plugins, saver], evaluator=EvaluationPlugin(*f2ocl_metrics()))
-    if resume:
-        strategy.resume(path, missing_ok=True)
-    results = []
-    for i, experience in enumerate(stream.train_stream[:3]):
-        if plain:
-            strategy.train(experience, eval_streams=[])
-        else:
-            strategy.train(split_online_stream([experience], 10, shuffle=False), eval_streams=[])
-        results.append(strategy.eval(stream.test_stream[: i + 1]))
-    assert not strategy.catching_up
-    return strategy, results
-
-
-def in_a_child(work):
-    """Forks after import, runs ``work`` on one thread; returns the child's signal and exit status."""
-    pid = os.fork()
-    if pid == 0:
-        try:
-            torch.set_num_threads(1)
-            work()
-        except BaseException:
-            import traceback
-
-            traceback.print_exc()
-            os._exit(1)
-        os._exit(0)
-    status = os.waitpid(pid, 0)[1]
-    return os.WTERMSIG(status), os.WEXITSTATUS(status)
-
-
-def finish(make, stream, path, plain, out):
-    strategy, results = script(make, stream, path, plain=plain)
-    metrics = [metric.state() for metric in strategy.evaluator.metrics]
-    write_safe_file(out, learned_tensors(strategy), {"results": results, "metrics": metrics})
-
-
-@pytest.mark.parametrize("plain", [False, True], ids=["online", "plain"])
 @pytest.mark.parametrize(
-    "name, callback, batch",
-    [("f2ocl", "before_forward", 6), ("f2ocl-seen-all", "after_update", 5), ("lwf", "after_training_iteration", 9)],
+    "name, plain, batch, callback",
+    [
+        ("f2ocl", True, 6, "before_forward"),
+        ("f2ocl-seen-all", False, 5, "os.replace"),
+        ("lwf", False, 9, "after_training_iteration"),
+    ],
 )
-def test_killed_and_resumed_ends_bit_for_bit_as_uninterrupted(
-    name, callback, batch, plain, vit, digits, path, tmp_path
-):
-    def make(**options):
-        return STRATEGIES[name](backbone=vit, **options)
-
-    whole = tmp_path / "whole"
-    assert in_a_child(lambda: finish(make, digits, tmp_path / "unused", plain, whole)) == (0, 0)
-    killed = in_a_child(lambda: script(make, digits, path, [Killer(batch, callback)], plain))
-    assert killed[0] == signal.SIGKILL
-    assert in_a_child(lambda: finish(make, digits, path, plain, tmp_path / "resumed")) == (0, 0)
-    expected, resumed = read_safe_file(whole), read_safe_file(tmp_path / "resumed")
-    assert expected[0].keys() == resumed[0].keys()
-    for tensor in expected[0]:
-        assert torch.equal(expected[0][tensor], resumed[0][tensor]), tensor
-    assert expected[1] == resumed[1]
+def test_killed_and_resumed_ends_bit_for_bit_as_uninterrupted(name, plain, batch, callback, vit, digits, tmp_path):
+    make = partial(STRATEGIES[name], backbone=vit)
+    assert survives(make, digits, plain, batch, callback, tmp_path / "whole")
 
 
-@pytest.mark.parametrize("step", ["save_file", "os.replace"])
+def test_a_run_that_ends_otherwise_is_noticed(vit, digits, tmp_path):
+    make = partial(STRATEGIES["linear-mask"], backbone=vit)
+    other = partial(make, seed=1)  # shuffles otherwise
+    assert in_a_child(lambda: finish(other, digits, tmp_path / "other", True, tmp_path / "whole")) == 0
+    assert not survives(make, digits, True, 5, "before_forward", tmp_path / "whole")
+
+
+@pytest.mark.parametrize("step", WRITE_STEPS)
 def test_killed_while_writing_the_old_file_stays(step, vit, digits, path, monkeypatch):
     strategy = F2OCLStrategy(backbone=vit, evaluator=None, prompt_length=3)
     train_online(strategy, digits.train_stream[:1])
     strategy.save(path)
     before = path.read_bytes()
 
-    def kill(*args):
-        os.kill(os.getpid(), signal.SIGKILL)
-
     def write():
         monkeypatch.setattr(f"avalanche_f2ocl.safe_file.{step}", kill)
         strategy.save(path)
 
-    assert in_a_child(write)[0] == signal.SIGKILL
+    assert in_a_child(write) == -signal.SIGKILL
     assert path.read_bytes() == before and read_checkpoint(path)[1]["batches_done"] == 4
 
 
