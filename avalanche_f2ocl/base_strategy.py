@@ -113,11 +113,8 @@ class OnlineStrategy(SupervisedTemplate):
                 with self.model.undo(self.optimizer) as self.undo:
                     super().training_epoch(**kwargs)
             except BaseException as error:
-                self._forget_minibatch()
                 out_of_memory = isinstance(error, torch.cuda.OutOfMemoryError) and self.is_training
-                if self._begun and not out_of_memory:
-                    raise
-                self._skip(error)
+                self._pass_over(error, bad_input=not self._begun or out_of_memory)
             finally:
                 self.dataloader = loader
                 self.undo = None
@@ -134,14 +131,14 @@ class OnlineStrategy(SupervisedTemplate):
                 return
             except Exception as error:
                 failures += 1
-                if failures > length_hint(self.dataloader, 0):  # nothing will come of this loader any more
-                    raise
-                self._skip(error)
+                # A loader that fails more often than it is long will not recover.
+                self._pass_over(error, bad_input=failures <= length_hint(self.dataloader, 0))
             else:
                 yield minibatch
 
-    def _skip(self, error: BaseException) -> None:
-        if self.on_bad_input == "raise" or not isinstance(error, Exception):
+    def _pass_over(self, error: BaseException, bad_input: bool) -> None:
+        self._forget_minibatch()
+        if self.on_bad_input == "raise" or not (bad_input and isinstance(error, Exception)):
             raise error
         if self.skipped == 0:
             warnings.warn(
