@@ -88,8 +88,8 @@ class RowAdam(Optimizer):
     def _restore_state(self, param: Tensor, saved: dict) -> None:
         state = self.state.pop(param, {})
         for name, (length, rows, values) in saved.items():
-            self.state[param][name] = state[name][:length]
-            state[name][rows] = values
+            self.state[param][name] = kept = state[name][:length]
+            kept[rows] = values
 
     def _row_state(self, param: Tensor) -> dict[str, Tensor]:
         state = self.state[param]

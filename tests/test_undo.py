@@ -21,14 +21,16 @@ class Rows(ClassRows):
         self.register_rows("counts", dtype=torch.int64)
 
 
-def step(rows, optimizer, used):
+def step(rows, optimizer, used, dense=False):
     optimizer.zero_grad()
-    rows.trainable("weights", torch.tensor(used)).square().sum().backward()
+    leaf = rows.used("weights")[used] if dense else rows.trainable("weights", torch.tensor(used))
+    leaf.square().sum().backward()
     optimizer.step()
 
 
 @pytest.mark.parametrize("make", [partial(RowAdam, lr=0.1), partial(torch.optim.SGD, lr=0.1)], ids=["adam", "sgd"])
-def test_growth_and_steps_are_taken_back_to_the_bit_and_the_length(make):
+@pytest.mark.parametrize("dense", [False, True])
+def test_growth_and_steps_are_taken_back_to_the_bit_and_the_length(make, dense):
     rows = Rows()
     optimizer = make([rows.weights])
 
@@ -46,7 +48,7 @@ def test_growth_and_steps_are_taken_back_to_the_bit_and_the_length(make):
             rows.add_rows(40)
             with torch.no_grad():
                 rows.weights[60:100] = 1
-            step(rows, optimizer, [99, 3])
+            step(rows, optimizer, [99, 3], dense)
             step(rows, optimizer, [3, 7, 50])
             raise KeyError
         assert rows.weights is parameter and parameter.grad is None and rows.num_rows == 60
