@@ -224,7 +224,13 @@ def harm(make: Callable[..., Any], case: Case) -> str | None:
 
 
 def refusals(make: Callable[..., Any], cases: Sequence[Case]) -> tuple[int, int]:
-    """Bad mini-batches that a strategy refused with its state intact, and how many it met."""
+    """Bad mini-batches that a strategy refused with its state intact, and how many it met.
+
+    Example:
+        >>> from avalanche_f2ocl import ViTNCM
+        >>> refusals(lambda **options: ViTNCM(backbone="micro_vit", **options), [random_case(0), random_case(1)])
+        (2, 2)
+    """
     return sum(harm(make, case) is None for case in cases), len(cases)
 
 

@@ -15,7 +15,8 @@ from torch.utils.data import Dataset
 
 from avalanche_f2ocl.metrics import SkippedBatches
 from avalanche_f2ocl.rows import ClassRows
-from benchmarks.bad_batches import CLASSES, KINDS, Case, Failure, harm, same, state
+from avalanche_f2ocl.undo import Undo
+from benchmarks.bad_batches import CLASSES, KINDS, Case, Failure, harm, refusals, same, state
 from tests.contracts.strategies import STRATEGIES
 from tests.helpers import as_tensors
 
@@ -55,6 +56,14 @@ def test_any_bad_minibatch_is_refused_and_leaves_no_trace(make, monkeypatch):
         assert harm(make, case) is None
 
     check()
+
+
+def test_they_are_counted_and_harm_would_be_noticed(make, monkeypatch):
+    # Two good ones before: the third is where LwF without boundaries takes a new teacher.
+    cases = [Case(((0, 1),) * n, (1, 2), (0, 3), "after_training_iteration last") for n in range(3)]
+    assert refusals(make, cases) == (3, 3)
+    monkeypatch.setattr(Undo, "save_attributes", lambda *_: None)
+    assert refusals(make, cases) == (0, 3)
 
 
 class Stream(Dataset):
