@@ -1,6 +1,8 @@
 """Avalanche's training loop for an :class:`avalanche_f2ocl.online_model.OnlineModel`."""
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from operator import length_hint
 
 import torch
 from avalanche.core import SupervisedPlugin
@@ -11,11 +13,12 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from avalanche_f2ocl.checks import check_labels
-from avalanche_f2ocl.config import check_positive_int
+from avalanche_f2ocl.config import check_choice, check_positive_int
 from avalanche_f2ocl.heads import MASKED_LOGIT
 from avalanche_f2ocl.online_model import OnlineModel, Prediction
 from avalanche_f2ocl.resumable import Resumable
 from avalanche_f2ocl.rng import generator
+from avalanche_f2ocl.undo import Undo
 
 
 class OnlineStrategy(Resumable, SupervisedTemplate):
@@ -23,6 +26,10 @@ class OnlineStrategy(Resumable, SupervisedTemplate):
 
     Works on plain experiences and on ``split_online_stream``, with or without task attributes, which it
     never reads. Images and labels are checked on the host before they cross to the device.
+
+    A mini-batch is learned as a whole or not at all: whatever exception ends it, from the data, a plugin or the
+    device, model and optimiser are as before it. Metrics and the state of other plugins are their own; a plugin
+    that learns can note it by ``strategy.undo.save_attributes`` in ``before_training_iteration``.
 
     ``mb_output`` has the class id as column, :data:`avalanche_f2ocl.heads.MASKED_LOGIT` where a class
     has not been seen. In training it is label-free and made before the update. Before anything has been
@@ -34,8 +41,14 @@ class OnlineStrategy(Resumable, SupervisedTemplate):
         seed: drives the order in which plain experiences are shuffled.
         device: default CUDA if there is one, else CPU.
         train_mb_size, train_epochs, eval_mb_size, plugins, evaluator, eval_every, peval_mode: Avalanche's.
+        on_bad_input: in training. ``"raise"`` lets every exception through. ``"skip"`` goes on with the next
+            mini-batch, as if there had been none, where one cannot be fetched, fails its checks, or runs out of
+            the device's memory; the first time it warns. Errors of plugins are not input and are raised. A data
+            loader that is a generator, as Avalanche's for replay, ends when it fails, and with it the epoch.
 
     Attributes:
+        skipped: mini-batches skipped so far.
+        undo: of the current training mini-batch.
         mb_labels: labels of the current mini-batch on the CPU, ``(B,)`` int64.
         mb_prediction: parts of the current evaluation mini-batch's prediction.
         checked_minibatch: the current mini-batch as it was checked, on the device.
@@ -59,6 +72,7 @@ class OnlineStrategy(Resumable, SupervisedTemplate):
         evaluator: EvaluationPlugin | Callable[[], EvaluationPlugin] | None = default_evaluator,
         eval_every: int = -1,
         peval_mode: str = "epoch",
+        on_bad_input: str = "raise",
     ):
         for name, value in (
             ("train_mb_size", train_mb_size),
@@ -66,6 +80,7 @@ class OnlineStrategy(Resumable, SupervisedTemplate):
             ("eval_mb_size", eval_mb_size),
         ):
             check_positive_int(name, value)
+        check_choice("on_bad_input", on_bad_input, ("raise", "skip"))
         if device is None:
             device = "cuda" if torch.cuda.is_available() else "cpu"
         super().__init__(
@@ -80,12 +95,65 @@ class OnlineStrategy(Resumable, SupervisedTemplate):
             eval_every=eval_every,
             peval_mode=peval_mode,
         )
-        self.seed = seed
+        self.seed, self.on_bad_input = seed, on_bad_input
+        self.skipped = 0
+        self.undo: Undo | None = None
         self.model.to(self.device)
         self.mb_labels: Tensor | None = None
         self.mb_prediction: Prediction | None = None
         self.checked_minibatch: tuple[Tensor, ...] | None = None
         self.online_batch = None
+
+    def training_epoch(self, **kwargs):
+        """Avalanche's, one mini-batch at a time, so that one that fails can be taken back."""
+        loader = self.dataloader
+        for minibatch in self._fetched():
+            self.dataloader = [minibatch]
+            self._begun = False
+            try:
+                with self.model.undo(self.optimizer) as self.undo:
+                    super().training_epoch(**kwargs)
+            except BaseException as error:
+                out_of_memory = isinstance(error, torch.cuda.OutOfMemoryError) and self.is_training
+                self._pass_over(error, bad_input=not self._begun or out_of_memory)
+            finally:
+                self.dataloader = loader
+                self.undo = None
+            if self._stop_training:
+                break
+
+    def _fetched(self) -> Iterator:
+        """The mini-batches of the data loader that can be fetched."""
+        minibatches, failures = iter(self.dataloader), 0
+        while True:
+            try:
+                minibatch = next(minibatches)
+            except StopIteration:
+                return
+            except Exception as error:
+                failures += 1
+                # A loader that fails more often than it is long will not recover.
+                self._pass_over(error, bad_input=failures <= length_hint(self.dataloader, 0))
+            else:
+                yield minibatch
+
+    def _pass_over(self, error: BaseException, bad_input: bool) -> None:
+        self._forget_minibatch()
+        if self.on_bad_input == "raise" or not (bad_input and isinstance(error, Exception)):
+            raise error
+        if self.skipped == 0:
+            warnings.warn(
+                f"a mini-batch was skipped: {type(error).__name__}: {error} (on_bad_input='skip'; "
+                "strategy.skipped counts it and later ones, which are skipped without a word)",
+                stacklevel=2,
+            )
+        self.skipped += 1
+
+    def _before_training_iteration(self, **kwargs):
+        self._begun = True
+        super()._before_training_iteration(**kwargs)
+        if self.online_batch is not None:
+            self.undo.save_rows(self.online_batch.class_rows)
 
     def _unpack_minibatch(self):
         images, labels, *rest = self.mbatch
@@ -158,4 +226,6 @@ class OnlineStrategy(Resumable, SupervisedTemplate):
         self._forget_minibatch()
 
     def _forget_minibatch(self):
+        self.mbatch = self.mb_output = None
+        self.loss = self._make_empty_loss()
         self.mb_labels = self.mb_prediction = self.checked_minibatch = self.online_batch = None

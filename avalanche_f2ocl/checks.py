@@ -22,13 +22,15 @@ def check_images(images: Tensor, inputs: str = "auto", image_size: int | None = 
 
     Raises:
         TypeError: no tensor, or a dtype that holds no image.
-        ValueError: wrong rank, channels or size, an empty mini-batch, NaN, infinite or out of range.
+        ValueError: wrong rank, channels or size, an empty mini-batch, NaN, infinite or out of range, or no values.
 
     Example:
         >>> check_images(torch.zeros(2, 3, 32, 32, dtype=torch.uint8))
     """
     if not isinstance(images, Tensor):
         raise TypeError(f"images are {type(images).__name__}: must be a tensor (B, C, H, W)")
+    if images.is_meta:
+        raise ValueError("images are on the device 'meta', which holds no values")
     shape = tuple(images.shape)
     if images.dim() != 4:
         raise ValueError(f"images have shape {shape}: must be (B, C, H, W)")
@@ -69,7 +71,7 @@ def check_labels(labels: Tensor | Sequence[int], batch_size: int) -> Tensor:
 
     Raises:
         TypeError: labels are not integers.
-        ValueError: labels are not one per image.
+        ValueError: labels are not one per image, or have no values.
 
     Example:
         >>> check_labels([4, -3], 2)
@@ -78,6 +80,8 @@ def check_labels(labels: Tensor | Sequence[int], batch_size: int) -> Tensor:
     labels = torch.as_tensor(labels)
     if labels.dtype == torch.bool or labels.is_floating_point() or labels.is_complex():
         raise TypeError(f"labels are {labels.dtype}: class ids must be integers")
+    if labels.is_meta:
+        raise ValueError("labels are on the device 'meta', which holds no values")
     if tuple(labels.shape) != (batch_size,):
         raise ValueError(f"labels have shape {tuple(labels.shape)}: must be ({batch_size},), one class id per image")
     return labels.to("cpu", torch.int64)

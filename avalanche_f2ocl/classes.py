@@ -57,6 +57,10 @@ class ClassTable(ClassRows):
         new = self.add_rows(len(ids))
         self.ids[new] = ids.to(self.ids.device, non_blocking=True)
 
+    def _shrink(self, num_rows: int, capacities: dict[str, int]) -> None:
+        super()._shrink(num_rows, capacities)
+        self._row_of = {class_id: row for class_id, row in self._row_of.items() if row < num_rows}
+
     def _load_from_state_dict(self, *args):
         super()._load_from_state_dict(*args)
         self._row_of = {class_id: row for row, class_id in enumerate(self.used("ids").tolist())}

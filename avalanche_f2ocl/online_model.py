@@ -1,7 +1,7 @@
 """What every online classifier on a frozen backbone has in common, without Avalanche."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -11,6 +11,8 @@ from avalanche_f2ocl.backbone import PromptableViT
 from avalanche_f2ocl.batch import OnlineBatch
 from avalanche_f2ocl.checks import check_images, check_labels
 from avalanche_f2ocl.classes import ClassTable
+from avalanche_f2ocl.rows import ClassRows
+from avalanche_f2ocl.undo import Undo
 
 
 @dataclass
@@ -41,7 +43,10 @@ class OnlineModel(nn.Module, ABC):
 
     Attributes:
         batches: mini-batches learned so far.
+        optimizer: None where nothing is trained.
     """
+
+    optimizer: torch.optim.Optimizer | None = None
 
     def __init__(self, backbone: PromptableViT, head: nn.Module) -> None:
         super().__init__()
@@ -107,18 +112,32 @@ class OnlineModel(nn.Module, ABC):
         return self.class_ids[self(images).argmax(1)]
 
     def learn(self, images: Tensor, labels: Tensor | Sequence[int]) -> None:
-        """One online update.
+        """One online update; whatever exception leaves it, nothing has changed then.
 
         Args:
             images: ``(B, C, H, W)`` as in :meth:`forward`.
             labels: ``(B,)`` class ids, any integers.
 
         Raises:
-            TypeError, ValueError: bad images or labels; nothing has changed then.
+            TypeError, ValueError: bad images or labels.
         """
         self.check(images)
         labels = check_labels(labels, len(images))
-        self.learn_batch(self.begin_batch(images.to(self.device), labels))
+        with self.undo(self.optimizer) as undo:
+            batch = self.begin_batch(images.to(self.device), labels)
+            undo.save_rows(batch.class_rows)
+            self.learn_batch(batch)
+
+    def undo(self, optimizer: torch.optim.Optimizer | None) -> Undo:
+        """Takes back a mini-batch that fails, steps of ``optimizer`` included; for a ``with`` statement."""
+        undo = Undo(self._class_rows(), optimizer)
+        undo.save_attributes(self, "batches")
+        return undo
+
+    def _class_rows(self) -> Iterator[ClassRows]:
+        for child in self.children():
+            if child is not self.backbone:
+                yield from (module for module in child.modules() if isinstance(module, ClassRows))
 
     def begin_batch(self, images: Tensor, labels: Tensor) -> OnlineBatch:
         """Creates what new classes need and the step's shared state.

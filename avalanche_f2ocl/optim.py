@@ -1,6 +1,7 @@
 """Adam for tensors whose rows are born, used and left alone at different times."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -74,6 +75,21 @@ class RowAdam(Optimizer):
                     options = {name: group[name] for name in ("lr", "betas", "eps", "lr_decay")}
                     row_adam(param, rows, grad, **state, **options)
         return loss
+
+    def undo_step(self, param: Tensor, rows: Tensor | slice) -> Callable[[], None]:
+        """What gives the state of ``param`` its present length, and its present values in ``rows``."""
+        saved = {}
+        for name, tensor in self.state.get(param, {}).items():
+            # Rows that the state does not have yet are cut off again: any row may stand in for them.
+            known = rows if isinstance(rows, slice) else rows.clamp(max=len(tensor) - 1)
+            saved[name] = len(tensor), known, tensor[known].clone()
+        return partial(self._restore_state, param, saved)
+
+    def _restore_state(self, param: Tensor, saved: dict) -> None:
+        state = self.state.pop(param, {})
+        for name, (length, rows, values) in saved.items():
+            self.state[param][name] = kept = state[name][:length]
+            kept[rows] = values
 
     def _row_state(self, param: Tensor) -> dict[str, Tensor]:
         state = self.state[param]

@@ -1,5 +1,8 @@
 """Modules whose tensors have one row per class and grow as classes appear."""
 
+from collections.abc import Callable
+from functools import partial
+
 import torch
 from torch import Tensor, nn
 
@@ -91,6 +94,31 @@ class ClassRows(nn.Module):
             old.data = tensor
         else:
             setattr(self, name, tensor)
+
+    def undo_growth(self) -> Callable[[], None]:
+        """What makes the tensors as long as they are now, with zeros beyond the rows now in use."""
+        return partial(self._shrink, self.num_rows, {name: len(getattr(self, name)) for name in self._row_names})
+
+    def undo_writes(self, rows: Tensor) -> Callable[[], None]:
+        """What gives ``rows (R,)`` int64 of all buffers their present values again."""
+        buffers = [name for name in self._row_names if name in self._buffers]
+        return partial(self._write, rows, {name: self._buffers[name][rows] for name in buffers})
+
+    def _write(self, rows: Tensor, values: dict[str, Tensor]) -> None:
+        for name, value in values.items():
+            self._buffers[name][rows] = value
+
+    def _shrink(self, num_rows: int, capacities: dict[str, int]) -> None:
+        self.num_rows = num_rows
+        for name, capacity in capacities.items():
+            tensor = getattr(self, name)
+            kept = tensor.detach()[:capacity]  # a view: shrinking must not need memory
+            kept[num_rows:] = 0
+            if isinstance(tensor, nn.Parameter):
+                tensor.grad = None
+                tensor.data = kept
+            else:
+                setattr(self, name, kept)
 
     def _save_to_state_dict(self, destination, prefix, keep_vars):
         super()._save_to_state_dict(destination, prefix, keep_vars)

@@ -36,6 +36,7 @@ class F2OCLStrategy(OnlineStrategy):
             normalise, inputs, seed: see :class:`avalanche_f2ocl.config.F2OCLConfig`.
         train_mb_size: B; the mini-batch that one contrastive loss sees.
         train_epochs, eval_mb_size, device, plugins, evaluator, eval_every, peval_mode: Avalanche's.
+        on_bad_input: ``"raise"`` or ``"skip"``, see :class:`avalanche_f2ocl.base_strategy.OnlineStrategy`.
 
     Raises:
         TypeError, ValueError: an option that is not allowed; the message says what is.
@@ -87,6 +88,7 @@ class F2OCLStrategy(OnlineStrategy):
         evaluator: EvaluationPlugin | Callable[[], EvaluationPlugin] | None = default_evaluator,
         eval_every: int = -1,
         peval_mode: str = "epoch",
+        on_bad_input: str = "raise",
     ):
         config = F2OCLConfig(
             prompt_length=prompt_length,
@@ -129,6 +131,7 @@ class F2OCLStrategy(OnlineStrategy):
             evaluator=evaluator,
             eval_every=eval_every,
             peval_mode=peval_mode,
+            on_bad_input=on_bad_input,
         )
 
     @classmethod

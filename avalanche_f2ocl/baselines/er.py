@@ -12,12 +12,26 @@ from avalanche_f2ocl.config import check_positive_int
 from avalanche_f2ocl.rng import generator
 
 
+class CleanReplayPlugin(ReplayPlugin):
+    """Stores no experience of which a mini-batch was skipped, and draws as if it had not been."""
+
+    def before_train_dataset_adaptation(self, strategy, **kwargs):
+        self._skipped, self._draws = strategy.skipped, torch.random.get_rng_state()
+
+    def after_training_exp(self, strategy, **kwargs):
+        if strategy.skipped == self._skipped:
+            super().after_training_exp(strategy, **kwargs)
+        else:
+            torch.random.set_rng_state(self._draws)
+
+
 class ER(LinearStrategy):
     """Linear head trained on each mini-batch and as many images from a reservoir.
 
     Not rehearsal-free: it stores ``mem_size`` images. Replay and reservoir are Avalanche's
     (:class:`ReplayPlugin`, :class:`ReservoirSamplingBuffer`). Run it on online streams: on plain
-    experiences Avalanche fills the buffer only when the experience ends.
+    experiences Avalanche fills the buffer only when the experience ends. An experience of which a mini-batch was
+    skipped (``on_bad_input="skip"``) is not stored.
 
     Source: Chaudhry et al., On Tiny Episodic Memories in Continual Learning, 2019.
 
@@ -38,7 +52,7 @@ class ER(LinearStrategy):
         self, *, mem_size: int = 200, lr: float = 0.03, plugins: Sequence[SupervisedPlugin] | None = None, **options
     ):
         check_positive_int("mem_size", mem_size)
-        replay = ReplayPlugin(mem_size, storage_policy=ReservoirSamplingBuffer(mem_size))
+        replay = CleanReplayPlugin(mem_size, storage_policy=ReservoirSamplingBuffer(mem_size))
         super().__init__(lr=lr, plugins=[*(plugins or []), replay], **options)
 
     def own_tensors(self):

@@ -27,6 +27,9 @@ class HeadLwFPlugin(LwFPlugin):
         super().__init__(alpha, temperature)
         self.refresh_every = refresh_every
 
+    def before_training_iteration(self, strategy, **kwargs):
+        strategy.undo.save_attributes(self.lwf, "prev_model", "prev_classes_by_task", "expcount")
+
     def before_backward(self, strategy, **kwargs):
         q, head = online_batch(strategy).q, strategy.model.head
         strategy.loss += self.lwf(q, head(q), head)
