@@ -141,6 +141,10 @@ class OnlineStrategy(Resumable, SupervisedTemplate):
         self._forget_minibatch()
         if self.on_bad_input == "raise" or not (bad_input and isinstance(error, Exception)):
             raise error
+        self.clock.train_iterations += 1
+        if self.catching_up_batches:
+            self.catching_up_batches -= 1  # the checkpoint has counted it
+            return
         if self.skipped == 0:
             warnings.warn(
                 f"a mini-batch was skipped: {type(error).__name__}: {error} (on_bad_input='skip'; "

@@ -23,9 +23,9 @@ FORMAT = 1
 _BACKBONE = "backbone.vit."
 _VALUES = {
     "strategy", "options", "backbone", "class_ids", "classes_left_out", "batches_done", "experiences_done",
-    "evaluations", "metrics",
+    "evaluations", "metrics", "skipped",
 }  # fmt: skip
-_NO_INFLUENCE = {"eval_mb_size", "eval_every", "peval_mode"}
+_NO_INFLUENCE = {"eval_mb_size", "eval_every", "peval_mode", "on_bad_input"}
 """Options that change nothing that is learned."""
 
 
@@ -103,6 +103,7 @@ def save(strategy: "OnlineStrategy", path: str | Path, backbone: bool = False, m
         },
         "class_ids": tensors["model.classes.ids"].tolist(),
         "classes_left_out": left_out,
+        "skipped": strategy.skipped,
         "batches_done": strategy.clock.train_iterations,
         "experiences_done": strategy.clock.train_exp_counter,
         "evaluations": strategy.evaluations,
@@ -200,7 +201,8 @@ def check_same_run(strategy: "OnlineStrategy", values: Mapping[str, Any], path: 
 
 
 def restore_run(strategy: "OnlineStrategy", values: Mapping[str, Any]) -> None:
-    """Puts metrics where they were."""
+    """Puts metrics and counts where they were."""
+    strategy.skipped = values["skipped"]
     for metric, state in zip(_group_metrics(strategy), values["metrics"], strict=True):
         metric.load_state(state)
 

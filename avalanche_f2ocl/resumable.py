@@ -20,12 +20,13 @@ class Resumable:
 
     Attributes:
         evaluations: the numbers that each ``eval`` returned.
+        catching_up_batches: mini-batches still to come that a checkpoint knows.
     """
 
     def __new__(cls, *args, **options):
         strategy = super().__new__(cls)
         strategy._given = options
-        strategy.evaluations, strategy._known_evaluations, strategy._to_skip = [], [], 0
+        strategy.evaluations, strategy._known_evaluations, strategy.catching_up_batches = [], [], 0
         return strategy
 
     @property
@@ -124,13 +125,13 @@ class Resumable:
         checkpoint.restore(self, tensors, values, path)
         checkpoint.restore_run(self, values)
         self.evaluations, self._known_evaluations = [], list(values["evaluations"])
-        self._to_skip = values["batches_done"]
+        self.catching_up_batches = values["batches_done"]
         return True
 
     @property
     def catching_up(self) -> bool:
         """Whether mini-batches or evaluations are still to come that a checkpoint knows."""
-        return self._to_skip > 0 or len(self._known_evaluations) > 0
+        return self.catching_up_batches > 0 or len(self._known_evaluations) > 0
 
     def own_tensors(self) -> dict[str, Tensor]:
         """What the strategy has learned beside its model, with a row per class; none as a rule."""
@@ -141,7 +142,7 @@ class Resumable:
 
     def training_epoch(self, **kwargs):
         loader = self.dataloader
-        if self._to_skip:
+        if self.catching_up_batches:
             self.dataloader = _Unknown(self, loader)
         super().training_epoch(**kwargs)
         self.dataloader = loader
@@ -170,8 +171,8 @@ class _Unknown:
         return self
 
     def __next__(self):
-        while self._strategy._to_skip:
+        while self._strategy.catching_up_batches:
             next(self._batches)
-            self._strategy._to_skip -= 1
+            self._strategy.catching_up_batches -= 1
             self._strategy.clock.train_iterations += 1
         return next(self._batches)

@@ -97,11 +97,11 @@ class ClassRows(nn.Module):
 
     def undo_growth(self) -> Callable[[], None]:
         """What makes the tensors as long as they are now, with zeros beyond the rows now in use."""
-        return partial(self._shrink, self.num_rows, {name: len(getattr(self, name)) for name in self._row_names})
+        return partial(self._shrink, self.num_rows, {name: len(getattr(self, name)) for name in self.row_names})
 
     def undo_writes(self, rows: Tensor) -> Callable[[], None]:
         """What gives ``rows (R,)`` int64 of all buffers their present values again."""
-        buffers = [name for name in self._row_names if name in self._buffers]
+        buffers = [name for name in self.row_names if name in self._buffers]
         return partial(self._write, rows, {name: self._buffers[name][rows] for name in buffers})
 
     def _write(self, rows: Tensor, values: dict[str, Tensor]) -> None:

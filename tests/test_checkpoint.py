@@ -1,8 +1,11 @@
 import signal
+import warnings
 from functools import partial
 
 import pytest
 import torch
+from avalanche.core import SupervisedPlugin
+from torch.utils.data import DataLoader
 
 from avalanche_f2ocl import F2OCLStrategy, ViTNCM
 from avalanche_f2ocl.baselines import ER
@@ -229,3 +232,38 @@ def test_the_plugin_saves_as_often_as_it_says(vit, digits, path, monkeypatch):
 def test_intervals_out_of_range(options, path):
     with pytest.raises(ValueError, match="every_"):
         CheckpointPlugin(path, **options)
+
+
+@pytest.mark.parametrize("fails", ["fetch", "check"])
+def test_a_skipped_minibatch_counts_where_a_run_is_resumed(fails, vit, digits, path):
+    """The stream's second mini-batch is bad; the run is saved after the third."""
+    images, labels = as_tensors(digits.train_stream[0])
+
+    class Spoilt(torch.utils.data.Dataset):
+        def __len__(self):
+            return 40
+
+        def __getitem__(self, i):
+            if fails == "fetch" and i == 15:
+                raise OSError("unreadable")
+            return images[i], labels[i].float() if fails == "check" and 10 <= i < 20 else labels[i]
+
+    class Loader(SupervisedPlugin):
+        def before_training_epoch(self, strategy, **kwargs):
+            strategy.dataloader = DataLoader(Spoilt(), batch_size=10)
+
+        def before_training_iteration(self, strategy, **kwargs):
+            if strategy.clock.train_iterations == 3 and not path.exists():
+                strategy.save(path)
+
+    make = partial(F2OCLStrategy, backbone=vit, evaluator=None, prompt_length=3, on_bad_input="skip")
+    ends = []
+    for _ in range(2):
+        strategy = make(plugins=[Loader()])
+        strategy.resume(path, missing_ok=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            strategy.train(digits.train_stream[0], eval_streams=[])
+        assert strategy.skipped == 1 and strategy.model.batches == 3 and not strategy.catching_up
+        ends.append(learned_tensors(strategy))
+    assert all(torch.equal(ends[0][name], ends[1][name]) for name in ends[0])
