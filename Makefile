@@ -9,7 +9,7 @@ demo: .venv/.installed
 
 test: .venv/.installed-test
 	.venv/bin/ruff check .
-	$(RUN) -m pytest
+	OMP_NUM_THREADS=1 $(RUN) -m pytest -n 2
 
 .venv/.installed: setup.cfg pyproject.toml
 	test -x $(RUN) || $(PYTHON) -m venv .venv
