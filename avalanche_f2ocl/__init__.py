@@ -10,6 +10,7 @@ from avalanche_f2ocl.plugins import (
     PromptGrowthPlugin,
     PrototypeUpdatePlugin,
 )
+from avalanche_f2ocl.rehearsal_check import check_rehearsal_free
 from avalanche_f2ocl.strategy import F2OCLStrategy
 from avalanche_f2ocl.streams import class_incremental_stream
 
@@ -24,6 +25,7 @@ __all__ = [
     "PromptGrowthPlugin",
     "PrototypeUpdatePlugin",
     "ViTNCM",
+    "check_rehearsal_free",
     "class_incremental_stream",
     "f2ocl_metrics",
 ]

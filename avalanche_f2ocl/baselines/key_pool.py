@@ -22,6 +22,7 @@ class KeyPool(nn.Module):
         keys: parameter ``(M, D)``.
 
     Example:
+        >>> import torch
         >>> pool = KeyPool(size=10, shape=(5, 8), dim=8)
         >>> rows, similarity = pool.nearest(torch.ones(4, 8), count=3)
         >>> rows.shape, similarity.shape
