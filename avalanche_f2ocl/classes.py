@@ -61,6 +61,13 @@ class ClassTable(ClassRows):
         super()._shrink(num_rows, capacities)
         self._row_of = {class_id: row for class_id, row in self._row_of.items() if row < num_rows}
 
+    def remove_row(self, row: int) -> None:
+        super().remove_row(row)
+        self._number_rows()
+
     def _load_from_state_dict(self, *args):
         super()._load_from_state_dict(*args)
+        self._number_rows()
+
+    def _number_rows(self) -> None:
         self._row_of = {class_id: row for row, class_id in enumerate(self.used("ids").tolist())}

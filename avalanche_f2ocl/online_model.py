@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -11,6 +12,7 @@ from avalanche_f2ocl.backbone import PromptableViT
 from avalanche_f2ocl.batch import OnlineBatch
 from avalanche_f2ocl.checks import check_images, check_labels
 from avalanche_f2ocl.classes import ClassTable
+from avalanche_f2ocl.optim import remove_row
 from avalanche_f2ocl.rows import ClassRows
 from avalanche_f2ocl.undo import Undo
 
@@ -44,6 +46,7 @@ class OnlineModel(nn.Module, ABC):
     Attributes:
         batches: mini-batches learned so far.
         optimizer: None where nothing is trained.
+        followers: objects outside the model with a ``forget_class(class_id, row)`` that :meth:`forget` calls.
     """
 
     optimizer: torch.optim.Optimizer | None = None
@@ -52,6 +55,7 @@ class OnlineModel(nn.Module, ABC):
         super().__init__()
         self.backbone, self.head, self.classes = backbone, head, ClassTable()
         self.batches = 0
+        self.followers: list[Any] = []
 
     @abstractmethod
     def learn_batch(self, batch: OnlineBatch) -> None:
@@ -69,6 +73,44 @@ class OnlineModel(nn.Module, ABC):
         """Makes room for new class ids ``(N,)``, int64 on the CPU."""
         self.classes.add(ids)
         self.head.add_rows(len(ids))
+
+    def forget(self, class_id: int) -> None:
+        """Removes a class: its id, head rows, key and prompt, and what the optimiser remembers of them.
+
+        The other classes keep their values, bit for bit, and their order; the logits lose a column. If the
+        class comes again it is new. With the last class gone, ``batches`` is 0: nothing has been learned.
+        Not to be called between the begin and the end of a mini-batch.
+
+        What other parts learned from the class's images stays, since it cannot be told apart: the prompts of
+        other classes were trained against it and, where they were elected for a mixed mini-batch, on it; the
+        linear rows of other classes were pushed away from it; prompts shared by all classes (L2P, DualPrompt)
+        and their moments were trained on it.
+
+        Args:
+            class_id: one of ``class_ids``.
+
+        Raises:
+            KeyError: the class is not known.
+
+        Example:
+            >>> from avalanche_f2ocl import F2OCLModel
+            >>> model = F2OCLModel("micro_vit", prompt_length=2)
+            >>> model.learn(torch.randint(0, 256, (3, 3, 32, 32), dtype=torch.uint8), [7, -3, 5])
+            >>> model.forget(5)
+            >>> model.class_ids.tolist()
+            [-3, 7]
+        """
+        row = int(self.classes.rows(torch.tensor([class_id])))
+        if row < 0:
+            raise KeyError(f"class {class_id} is not known: {len(self.classes)} classes have been learned")
+        for module in self._class_rows():
+            module.remove_row(row)
+            for parameter in module.parameters() if self.optimizer is not None else ():
+                remove_row(self.optimizer, parameter, row)
+        for follower in self.followers:
+            follower.forget_class(class_id, row)
+        if len(self.classes) == 0:
+            self.batches = 0
 
     @property
     def class_ids(self) -> Tensor:

@@ -7,6 +7,8 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
+from avalanche_f2ocl.rows import close_gap
+
 
 class RowAdam(Optimizer):
     """Adam whose moments and step count live per row (first dimension) of each parameter.
@@ -102,6 +104,20 @@ class RowAdam(Optimizer):
             for name, tensor in state.items():
                 state[name] = torch.cat([tensor, tensor.new_zeros(missing, *tensor.shape[1:])])
         return state
+
+
+@torch.no_grad()
+def remove_row(optimizer: Optimizer, param: Tensor, row: int) -> None:
+    """Takes a row of a parameter out of what an optimiser remembers of it; later rows move up by one.
+
+    Args:
+        optimizer: :class:`RowAdam`, or any whose state is elementwise, as SGD's momentum.
+        param: ``(C, ...)``, held by the optimiser or not.
+        row: below C; what was born after the last step has no state yet.
+    """
+    for tensor in optimizer.state.get(param, {}).values():
+        if isinstance(tensor, Tensor) and tensor.dim() > 0 and row < len(tensor):
+            close_gap(tensor, row)
 
 
 def used_rows(grad: Tensor, every_row: bool = False) -> tuple[Tensor, Tensor]:

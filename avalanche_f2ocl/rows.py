@@ -59,6 +59,15 @@ class ClassRows(nn.Module):
         self.num_rows = new.stop
         return new
 
+    @torch.no_grad()
+    def remove_row(self, row: int) -> None:
+        """Takes a row out of every registered tensor; later rows move up by one, their values unchanged."""
+        for name in self.row_names:
+            tensor = getattr(self, name)
+            close_gap(tensor, row)
+            tensor.grad = None
+        self.num_rows -= 1
+
     def trainable(self, name: str, rows: Tensor) -> Tensor:
         """Some rows of a parameter, for training on them.
 
@@ -136,3 +145,9 @@ class ClassRows(nn.Module):
                 self._resize(name, len(tensor))
                 self.num_rows = len(tensor)
         super()._load_from_state_dict(state_dict, prefix, *args)
+
+
+def close_gap(tensor: Tensor, row: int) -> None:
+    """Overwrites ``tensor[row]`` by moving later rows up, in place; the last row becomes zero."""
+    tensor[row:-1] = tensor[row + 1 :].clone()
+    tensor[-1] = 0

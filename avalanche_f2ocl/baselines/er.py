@@ -25,13 +25,23 @@ class CleanReplayPlugin(ReplayPlugin):
             torch.random.set_rng_state(self._draws)
 
 
+class Reservoir(ReservoirSamplingBuffer):
+    """Avalanche's reservoir, which can let go of a class."""
+
+    def forget_class(self, class_id: int, row: int) -> None:
+        """Drops the images of a class that the model forgets."""
+        if len(self.buffer) > 0:
+            kept = [i for i, label in enumerate(self.buffer.targets) if label != class_id]
+            self.buffer, self._buffer_weights = self.buffer.subset(kept), self._buffer_weights[kept]
+
+
 class ER(LinearStrategy):
     """Linear head trained on each mini-batch and as many images from a reservoir.
 
     Not rehearsal-free: it stores ``mem_size`` images. Replay and reservoir are Avalanche's
-    (:class:`ReplayPlugin`, :class:`ReservoirSamplingBuffer`). Run it on online streams: on plain
-    experiences Avalanche fills the buffer only when the experience ends. An experience of which a mini-batch was
-    skipped (``on_bad_input="skip"``) is not stored.
+    (:class:`ReplayPlugin`, :class:`ReservoirSamplingBuffer`); ``model.forget`` also drops a class's images. Run it
+    on online streams: on plain experiences Avalanche fills the buffer only when the experience ends. An experience
+    of which a mini-batch was skipped (``on_bad_input="skip"``) is not stored.
 
     Source: Chaudhry et al., On Tiny Episodic Memories in Continual Learning, 2019.
 
@@ -52,8 +62,10 @@ class ER(LinearStrategy):
         self, *, mem_size: int = 200, lr: float = 0.03, plugins: Sequence[SupervisedPlugin] | None = None, **options
     ):
         check_positive_int("mem_size", mem_size)
-        replay = CleanReplayPlugin(mem_size, storage_policy=ReservoirSamplingBuffer(mem_size))
+        reservoir = Reservoir(mem_size)
+        replay = CleanReplayPlugin(mem_size, storage_policy=reservoir)
         super().__init__(lr=lr, plugins=[*(plugins or []), replay], **options)
+        self.model.followers.append(reservoir)
 
     def own_tensors(self):
         raise NotImplementedError(

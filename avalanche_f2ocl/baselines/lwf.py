@@ -48,6 +48,13 @@ class HeadLwFPlugin(LwFPlugin):
         if self._online and not (self.refresh_every or strategy.catching_up):
             self.teach(deepcopy(strategy.model.head))
 
+    def forget_class(self, class_id: int, row: int) -> None:
+        """Takes a class that the model forgets out of the teacher, if it is there."""
+        teacher = self.lwf.prev_model
+        if teacher is not None and row < teacher.num_rows:
+            teacher.remove_row(row)
+            self.lwf.prev_classes_by_task = {0: set(range(teacher.num_rows))}
+
     def teach(self, head: LinearHead) -> None:
         """Makes ``head`` the teacher."""
         self.lwf.prev_model = head
@@ -91,6 +98,7 @@ class LwF(LinearStrategy):
             check_positive_int("refresh_every", refresh_every)
         self.distillation = HeadLwFPlugin(alpha, distillation_temperature, refresh_every)
         super().__init__(lr=lr, plugins=[*(plugins or []), self.distillation], **options)
+        self.model.followers.append(self.distillation)
 
     def own_tensors(self) -> dict[str, Tensor]:
         teacher = self.distillation.lwf.prev_model

@@ -42,7 +42,7 @@ def test_nothing_grows_with_samples(name, vit, digits):
 def test_er_is_found_out_and_the_place_named(vit, digits, samples):
     report = check_rehearsal_free(trained("er", vit, digits), samples)
     assert not report.passed
-    assert any("storage_policy" in finding.where and finding.what == "image" for finding in report.findings)
+    assert any("buffer" in finding.where and finding.what == "image" for finding in report.findings)
     assert "holds the image of sample" in str(report)
 
 
