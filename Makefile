@@ -2,7 +2,7 @@
 PYTHON ?= python3
 RUN = .venv/bin/python
 
-.PHONY: demo test clean
+.PHONY: demo test test-oldest clean
 
 demo: .venv/.installed
 	$(RUN) examples/quickstart.py
@@ -10,6 +10,12 @@ demo: .venv/.installed
 test: .venv/.installed-test
 	.venv/bin/ruff check .
 	OMP_NUM_THREADS=1 $(RUN) -m pytest -n 2
+
+# The lower bounds of setup.cfg, in a venv of their own.
+test-oldest:
+	test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -e '.[test]' -c tests/oldest.txt
+	OMP_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -n 2
 
 .venv/.installed: setup.cfg pyproject.toml
 	test -x $(RUN) || $(PYTHON) -m venv .venv
@@ -21,4 +27,4 @@ test: .venv/.installed-test
 	touch $@
 
 clean:
-	rm -rf .venv
+	rm -rf .venv .venv-oldest
