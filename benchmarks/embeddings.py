@@ -76,6 +76,23 @@ def separation(points: np.ndarray, labels: np.ndarray) -> dict[str, float]:
     return {"silhouette": round(float(silhouette), 3), "nearest is of the class": round(100 * same, 1)}
 
 
+def draw(maps: list[dict], path: Path) -> None:
+    """A picture of the maps, four in a row."""
+    names = list(dict.fromkeys(point["representation"] for point in maps))
+    classes = sorted({point["class"] for point in maps})
+    rows = -(-len(names) // 4)
+    figure = Figure(figsize=(3 * min(4, len(names)), 3.3 * rows), layout="constrained")
+    grid = list(figure.subplots(rows, min(4, len(names)), squeeze=False).flat)
+    for axes, name in zip(grid, names, strict=False):
+        own = [point for point in maps if point["representation"] == name]
+        xy = np.array([(point["x"], point["y"]) for point in own])
+        draw_points(axes, xy, [classes.index(point["class"]) for point in own])
+        axes.set_title(name)
+    for axes in grid[len(names) :]:
+        axes.set_axis_off()
+    save(figure, path)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=DEFAULT_METHODS)
@@ -99,19 +116,16 @@ def main() -> None:
     folder, labels = args.results / TABLE, labels.numpy()
     points = {name: x.cpu().double().numpy() for name, x in seen.items()}
     print(write_rows(folder, "separation", [{"representation": n} | separation(x, labels) for n, x in points.items()]))
-    figure = Figure(figsize=(3.2 * len(points), 3.6), layout="constrained")
     maps = []
-    for axes, (name, embedding) in zip(figure.subplots(1, len(points)), points.items(), strict=True):
+    for name, embedding in points.items():
         tsne = TSNE(perplexity=min(10, len(embedding) // 3), metric="cosine", init="random", random_state=run.seed)
         xy = tsne.fit_transform(embedding)
         maps += [
             {"representation": name, "class": benchmark.class_names[label], "x": round(x, 2), "y": round(y, 2)}
             for label, (x, y) in zip(labels.tolist(), xy.tolist(), strict=True)
         ]
-        draw_points(axes, xy, labels)
-        axes.set_title(name)
     write_rows(folder, "points", maps)
-    save(figure, folder / "embeddings.png")
+    draw(maps, folder / "embeddings.png")
 
 
 if __name__ == "__main__":
