@@ -1,5 +1,6 @@
 """The commands that make tables, on the smallest data there is."""
 
+import importlib
 import json
 import subprocess
 import sys
@@ -10,6 +11,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from benchmarks import runner, variants
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -17,6 +20,24 @@ def command(*args):
     return subprocess.run(
         [sys.executable, "-m", *args], cwd=ROOT, capture_output=True, text=True, timeout=300
     )
+
+
+@pytest.fixture
+def run_here(monkeypatch, capsys):
+    """Runs a command, and the runs it launches, in this process: an import of Avalanche takes seconds."""
+
+    def launch(runs, jobs=1):
+        for arguments in runs:
+            runner.main(["--quiet", *arguments])
+        return 0
+
+    def run(name, *arguments):
+        monkeypatch.setattr(variants, "launch", launch)
+        monkeypatch.setattr(sys, "argv", [name, *arguments])
+        importlib.import_module(name).main()
+        return capsys.readouterr().out
+
+    return run
 
 
 def test_table1_goes_on_where_it_stopped(tmp_path):
@@ -44,11 +65,10 @@ def test_a_failed_run_is_counted(tmp_path):
     assert done.returncode == 1 and "every run failed" in done.stderr
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
-def test_sweep(tmp_path, jobs):
+def test_sweep(tmp_path):
     done = command(
         "benchmarks.sweep", "--method", "lwf", "--option", "lr", "--values", "0.001", "0.1", "--seeds", "0",
-        "--jobs", jobs, "--results", str(tmp_path), "--", "--dataset", "digits", "--backbone", "micro_vit",
+        "--jobs", "2", "--results", str(tmp_path), "--", "--dataset", "digits", "--backbone", "micro_vit",
         "--groups", "5", "--train-per-class", "10", "--test-per-class", "5",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -63,11 +83,10 @@ SMALLEST = ["--", "--dataset", "digits", "--backbone", "micro_vit", "--groups", 
             "--test-per-class", "3"]  # fmt: skip
 
 
-def test_ablation_runs_what_is_asked_for_and_compares_with_the_default(tmp_path):
+def test_ablation_runs_what_is_asked_for_and_compares_with_the_default(tmp_path, run_here):
     only = ["--only", "default", "no prompt", "prompt_length=1"]
-    done = command("benchmarks.ablation", "--results", str(tmp_path), *only, *SMALLEST)
-    assert done.returncode == 0, done.stderr
-    rows = {line.split(" | ")[0]: line for line in done.stdout.splitlines() if line.startswith("| ")}
+    out = run_here("benchmarks.ablation", "--results", str(tmp_path), *only, *SMALLEST)
+    rows = {line.split(" | ")[0]: line for line in out.splitlines() if line.startswith("| ")}
     assert list(rows) == ["| variant", "| default", "| no prompt", "| prompt_length=1"]
     assert "to default" in rows["| variant"]
     (path,) = (tmp_path / "ablation" / "prompt_length=1").glob("*.json")
@@ -84,18 +103,16 @@ def test_every_variant_of_the_ablation_is_an_option_other_than_the_default():
             assert getattr(F2OCLConfig(**{name: value}), name) != getattr(default, name)
 
 
-def test_table2(tmp_path):
-    done = command("benchmarks.table2", "--results", str(tmp_path), *SMALLEST)
-    assert done.returncode == 0, done.stderr
-    assert "| mean keys | 0 | " in done.stdout and "| gradient keys, own label's prompt | 0 | " in done.stdout
+def test_table2(tmp_path, run_here):
+    out = run_here("benchmarks.table2", "--results", str(tmp_path), *SMALLEST)
+    assert "| mean keys | 0 | " in out and "| gradient keys, own label's prompt | 0 | " in out
     (path,) = (tmp_path / "table2" / "gradient keys").glob("*.json")
     assert json.loads(path.read_text())["config"]["key_update"] == "gradient"
 
 
-def test_passes_and_keys(tmp_path):
+def test_passes_and_keys(tmp_path, run_here):
     arguments = ["--passes", "1", "2", "--keys", "1", "3", "--results", str(tmp_path), *SMALLEST]
-    done = command("benchmarks.passes_keys", *arguments)
-    assert done.returncode == 0, done.stderr
+    run_here("benchmarks.passes_keys", *arguments)
     folder = tmp_path / "passes_keys"
     rows = json.loads((folder / "heat_map.json").read_text())
     for row in rows:
@@ -108,26 +125,24 @@ def test_passes_and_keys(tmp_path):
     assert_is_a_picture(folder / "heat_map.png")
 
 
-def test_forgetting_is_the_first_column_of_the_accuracy_matrices(tmp_path):
+def test_forgetting_is_the_first_column_of_the_accuracy_matrices(tmp_path, run_here):
     folder = tmp_path / "some-table"
     folder.mkdir()
     for seed, first in ((0, [90, 80]), (1, [70, 50])):
         record = {"method": "vit-ncm", "dataset": "toy", "backbone": "vit", "seed": seed}
         record["T"] = [[first[0], None], [first[1], 30]]
         (folder / f"{seed}.json").write_text(json.dumps(record))
-    done = command("benchmarks.forgetting", "--table", "some-table", "--dataset", "toy", "--results", str(tmp_path))
-    assert done.returncode == 0, done.stderr
-    assert "| vit-ncm | 2 | 80.0 | 65.0 |" in done.stdout
+    out = run_here("benchmarks.forgetting", "--table", "some-table", "--dataset", "toy", "--results", str(tmp_path))
+    assert "| vit-ncm | 2 | 80.0 | 65.0 |" in out
     assert (tmp_path / "forgetting" / "toy-vit.csv").read_text().splitlines()[1] == "vit-ncm,2,80.0,65.0"
     assert_is_a_picture(tmp_path / "forgetting" / "toy-vit.png")
-    missing = command("benchmarks.forgetting", "--dataset", "none", "--results", str(tmp_path))
-    assert missing.returncode == 1 and "run benchmarks.table1 first" in missing.stderr
+    with pytest.raises(SystemExit, match="run benchmarks.table1 first"):
+        run_here("benchmarks.forgetting", "--dataset", "none", "--results", str(tmp_path))
 
 
-def test_embeddings(tmp_path):
+def test_embeddings(tmp_path, run_here):
     arguments = ["--methods", "f2ocl", "l2p-mask", "--classes", "4", "--images", "3", "--results", str(tmp_path)]
-    done = command("benchmarks.embeddings", *arguments, *SMALLEST)
-    assert done.returncode == 0, done.stderr
+    run_here("benchmarks.embeddings", *arguments, *SMALLEST)
     folder = tmp_path / "embeddings"
     points = json.loads((folder / "points.json").read_text())
     assert Counter(p["representation"] for p in points) == dict.fromkeys(["pixels", "ViT", "f2ocl", "l2p-mask"], 12)
