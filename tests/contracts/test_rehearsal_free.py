@@ -39,6 +39,15 @@ def test_nothing_grows_with_samples(name, vit, digits):
     assert held_bytes(strategy) == before > 0
 
 
+@pytest.mark.parametrize("name", FREE)
+def test_a_last_minibatch_of_one_image_leaves_no_gradient_behind(name, vit, digits, samples):
+    strategy = trained(name, vit, digits)
+    train_online(strategy, digits.train_stream[:1], batch_size=39)
+    assert all(parameter.grad is None for parameter in strategy.model.parameters())
+    report = check_rehearsal_free(strategy, samples)
+    assert report.passed, str(report)
+
+
 def test_er_is_found_out_and_the_place_named(vit, digits, samples):
     report = check_rehearsal_free(trained("er", vit, digits), samples)
     assert not report.passed
