@@ -224,6 +224,8 @@ class OnlineStrategy(Resumable, SupervisedTemplate):
     def _train_cleanup(self):
         super()._train_cleanup()
         self._forget_minibatch()
+        # The gradient of a linear head on a mini-batch of one image is that image's embedding.
+        self.optimizer.zero_grad()
 
     def _eval_cleanup(self):
         super()._eval_cleanup()
