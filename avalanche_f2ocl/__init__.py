@@ -10,7 +10,7 @@ from avalanche_f2ocl.plugins import (
     PromptGrowthPlugin,
     PrototypeUpdatePlugin,
 )
-from avalanche_f2ocl.rehearsal_check import check_rehearsal_free
+from avalanche_f2ocl.rehearsal_check import check_rehearsal_free, held_bytes
 from avalanche_f2ocl.strategy import F2OCLStrategy
 from avalanche_f2ocl.streams import class_incremental_stream
 
@@ -28,4 +28,5 @@ __all__ = [
     "check_rehearsal_free",
     "class_incremental_stream",
     "f2ocl_metrics",
+    "held_bytes",
 ]

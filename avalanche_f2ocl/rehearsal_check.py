@@ -1,35 +1,31 @@
-"""Does a strategy keep samples? A check anyone can run."""
+"""Whether a strategy keeps the samples that it has learned from."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
-from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 import torch
-from PIL.Image import Image
 from torch import Tensor
-from torch.nn import functional as F
-from torch.utils.data import Dataset
-from torchvision.transforms.functional import pil_to_tensor
 
-from avalanche_f2ocl.base_strategy import OnlineStrategy
+from avalanche_f2ocl.held import held
+from avalanche_f2ocl.online_model import OnlineModel
+from avalanche_f2ocl.sample_forms import SampleForms
 
-_CHUNK = 128
-_NEAR = 1e-4
-"""Relative distance up to which two vectors are the same."""
-_OPAQUE = (str, bytes, int, float, complex, bool, type(None), type, ModuleType, torch.dtype, torch.device)
+STREAMS = tuple(f"strategy.{name}" for name in ("experience", "_eval_streams", "current_eval_stream"))
+"""Where Avalanche's loop itself refers to the streams that its caller passed in: the caller's data, not a memory."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that is a sample, or one sample's embedding.
+    """A sample that is kept.
 
     Attributes:
-        where: path from the strategy.
-        what: ``"image"``, ``"prepared image"``, ``"tokens"`` or ``"embedding"``.
-        sample: index into the samples that were given.
+        where: path to what keeps it, as in ``strategy.plugins[0].storage_policy._buffer[7][0]``.
+        what: ``"image"`` (as it came, scaled or normalised), ``"prepared image"`` (resized for the backbone),
+            ``"tokens"``, ``"embedding"``, or ``"memory of the image"`` (a tensor that shares it).
+        sample: index of the sample.
     """
 
     where: str
@@ -39,163 +35,142 @@ class Finding:
 
 @dataclass(frozen=True)
 class RehearsalReport:
-    """What :func:`check_rehearsal_free` found.
+    """What :func:`check_rehearsal_free` found; its ``str`` is readable.
 
     Attributes:
-        findings: one per place and kind, the first sample found there.
+        findings: none in a strategy that passes.
+        samples: how many samples were looked for.
         held_bytes: see :func:`held_bytes`.
     """
 
     findings: tuple[Finding, ...]
+    samples: int
     held_bytes: int
 
     @property
     def passed(self) -> bool:
-        """Whether nothing was found."""
+        """Whether no sample is kept."""
         return not self.findings
 
     def __str__(self) -> str:
-        lines = [f"{f.where} holds the {f.what} of sample {f.sample}" for f in self.findings]
-        return "\n".join(lines) or "no sample is kept"
+        if self.passed:
+            return f"none of {self.samples} samples is kept; {self.held_bytes} bytes are held"
+        kept = len({finding.sample for finding in self.findings})
+        lines = [f"{kept} of {self.samples} samples are kept; {self.held_bytes} bytes are held"]
+        lines += [f"  sample {f.sample}: {f.what} at {f.where}" for f in self.findings[:10]]
+        return "\n".join([*lines, f"  and {len(self.findings) - 10} more"] if len(self.findings) > 10 else lines)
 
 
-def check_rehearsal_free(strategy: OnlineStrategy, samples: Dataset | Sequence) -> RehearsalReport:
-    """Looks for samples in everything a strategy holds; call it after ``train`` has returned.
+@torch.no_grad()
+def check_rehearsal_free(strategy: Any, samples: Sequence[tuple]) -> RehearsalReport:
+    """Looks for samples in everything that a strategy holds, after ``train`` has returned.
 
-    Walks the attributes of strategy, model, optimiser, plugins and metrics: tensors, arrays, pictures, containers,
-    objects, closures, data sets (by their items). Reports what equals or shares memory with an image, equals an
-    image as the backbone takes it, an image's tokens, or the unprompted embedding q of a sample whose class
-    occurs more than once among ``samples``; whole, or as a part of a larger tensor; q also at length one. Left out
-    are the stream that the strategy was given last (``strategy.experience``) and the frozen backbone's weights.
+    Model, plugins, metrics, optimiser and whatever hangs on them are walked, see
+    :func:`avalanche_f2ocl.held.held`. Left out are only :data:`STREAMS`, the strategy's own
+    references to the streams that its caller passed in. A sample counts as kept where a tensor, an array, a PIL
+    image or a list of numbers, or a part of one that is as large as the sample, equals, to rounding,
 
-    It finds copies, not transforms: a sample that was encrypted, or an embedding under other prompts, passes. Of a
-    class seen once, prototype and key are that sample's embedding, which is not reported;
+    - its image, in any linear scaling per channel, channels first or last; also resized for the backbone;
+    - its tokens;
+    - its embedding, unprompted or under the prompts that it gets now, in any positive scaling;
+
+    or where a tensor shares memory with the image (of samples that lie in memory). Not found are copies of crops,
+    random augmentations (of a data set with random transforms, too), encoded files, and embeddings under prompts
+    that have changed since: compare :func:`held_bytes` before and after further samples.
+
+    Images of one colour are looked for in memory alone, as too much equals them. Embeddings are looked for only
+    where the class has more than one sample and the sample is not like the class's mean: the prototype (and the
+    mean key) of a class with one sample is that sample's embedding, by definition;
     ``strategy.save(..., min_class_count=2)`` leaves such classes out.
 
     Args:
-        strategy: has been trained on ``samples``.
-        samples: items (image ``(C, H, W)``, label, ...), all of one size; an Avalanche experience's ``dataset``
-            does. A few hundred are enough, if they are spread over the stream.
+        strategy: an :class:`avalanche_f2ocl.base_strategy.OnlineStrategy`, or a model without Avalanche.
+        samples: items of (image ``(C, H, W)``, class id, ...): a data set, or a list.
+
+    Raises:
+        TypeError, ValueError: no such model, no samples, or images that the model does not take.
 
     Example:
-        >>> from avalanche_f2ocl import F2OCLStrategy, class_incremental_stream
-        >>> stream = class_incremental_stream("digits", groups=5, train_per_class=10, test_per_class=1)
-        >>> strategy = F2OCLStrategy(backbone="micro_vit", evaluator=None)
-        >>> _ = strategy.train(stream.train_stream[0], eval_streams=[])
-        >>> print(check_rehearsal_free(strategy, stream.train_stream[0].dataset))
-        no sample is kept
+        >>> from avalanche_f2ocl import F2OCLModel
+        >>> model = F2OCLModel("micro_vit", prompt_length=2)
+        >>> images = torch.randint(0, 256, (4, 3, 32, 32), dtype=torch.uint8)
+        >>> model.learn(images, [7, -3, 7, -3])
+        >>> check_rehearsal_free(model, list(zip(images, [7, -3, 7, -3]))).passed
+        True
+        >>> model.diary = [images[2]]
+        >>> print(check_rehearsal_free(model, list(zip(images, [7, -3, 7, -3]))))  # doctest: +ELLIPSIS
+        1 of 4 samples are kept; ... bytes are held
+          sample 2: image at strategy.diary[0]
     """
-    items = [samples[i] for i in range(len(samples))]
-    images = torch.stack([_as_tensor(item[0]) for item in items])
-    traces = _traces(strategy, images, torch.tensor([int(item[1]) for item in items]))
-    memory = {item[0].untyped_storage().data_ptr(): i for i, item in enumerate(items) if isinstance(item[0], Tensor)}
-    findings: list[Finding] = []
-    size = 0
-    for where, tensor in held_tensors(strategy):
-        size += tensor.numel() * tensor.element_size()
-        found = {trace.what: sample for trace in traces if (sample := trace.find(tensor)) is not None}
-        if not tensor.is_sparse and tensor.numel() and tensor.untyped_storage().data_ptr() in memory:
-            found.setdefault("image", memory[tensor.untyped_storage().data_ptr()])
-        findings += [Finding(where, what, sample) for what, sample in found.items()]
-    return RehearsalReport(tuple(findings), size)
+    model = getattr(strategy, "model", strategy)
+    if not isinstance(model, OnlineModel):
+        raise TypeError(f"strategy is {type(strategy).__name__}: its model must be an OnlineModel")
+    if len(samples) == 0:
+        raise ValueError("samples are empty: nothing can be looked for")
+    forms = SampleForms(model, samples, _several(model, samples))
+    memory = _Memory(samples)
+    findings = []
+    for found in held(strategy, "strategy", skip=STREAMS):
+        hits = forms.find(found.tensor)
+        known = {sample for _, sample in hits}
+        hits += [("memory of the image", sample) for sample in memory.find(found.tensor) if sample not in known]
+        findings += [Finding(found.path, what, sample) for what, sample in hits]
+    return RehearsalReport(tuple(findings), len(samples), held_bytes(strategy))
 
 
-def held_bytes(strategy: OnlineStrategy) -> int:
-    """Bytes of all tensors, arrays and pictures a strategy holds, the backbone's weights left out."""
-    return sum(tensor.numel() * tensor.element_size() for _, tensor in held_tensors(strategy))
+def held_bytes(strategy: Any) -> int:
+    """Bytes of all tensors, arrays, images and raw bytes that a strategy (or model) holds, its backbone included.
+
+    A rehearsal-free strategy holds as many after further mini-batches of known classes as before. A view counts
+    as what it shows. Python numbers, as in the histories of Avalanche's metrics, are not counted.
+
+    Args:
+        strategy: between calls of ``train``.
+
+    Example:
+        >>> from avalanche_f2ocl import F2OCLModel
+        >>> model = F2OCLModel("micro_vit", prompt_length=2)
+        >>> images = torch.randint(0, 256, (4, 3, 32, 32), dtype=torch.uint8)
+        >>> model.learn(images, [0, 1, 0, 1])
+        >>> before = held_bytes(model)
+        >>> model.learn(images, [1, 1, 0, 0])
+        >>> held_bytes(model) - before
+        0
+    """
+    views, items = {}, 0
+    for found in held(strategy, "strategy", skip=STREAMS):
+        tensor = found.tensor
+        size = min(tensor.nbytes, tensor.untyped_storage().nbytes())
+        if found.is_item:
+            items += size
+        elif not found.is_list:
+            views[tensor.device, tensor.data_ptr(), tensor.shape, tensor.stride()] = size
+    return sum(views.values()) + items
 
 
-def held_tensors(strategy: OnlineStrategy) -> Iterator[tuple[str, Tensor]]:
-    """Every tensor a strategy holds, with its path; each object once, cycles or not."""
-    seen: set[int] = {id(strategy.model.backbone.vit), id(getattr(strategy, "experience", None))}
-    waiting: list[tuple[str, Any]] = [("strategy", strategy)]
-    keep = []  # ids stay unique while their objects live
-    while waiting:
-        where, thing = waiting.pop()
-        if isinstance(thing, _OPAQUE) or id(thing) in seen:
-            continue
-        seen.add(id(thing))
-        keep.append(thing)
-        if isinstance(thing, (Tensor, np.ndarray, Image)):
-            tensor = _as_tensor(thing)
-            if tensor is not None:
-                yield where, tensor.detach()
-            if isinstance(thing, Tensor) and thing.grad is not None:
-                waiting.append((f"{where}.grad", thing.grad))
-        else:
-            waiting.extend(_parts(where, thing))
+def _several(model: OnlineModel, samples: Sequence[tuple]) -> list[bool]:
+    """Whether each sample's class has been learned from more than one sample."""
+    counts = Counter(dict(zip(model.class_ids.tolist(), model.head.used("counts").tolist(), strict=True)))
+    return [counts[int(item[1])] > 1 for item in samples]
 
 
-def _parts(where: str, thing: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(thing, dict):
-        for key, value in list(thing.items()):
-            yield f"{where} key", key
-            yield f"{where}[{key if isinstance(key, (str, int)) else '...'!r}]", value
-        return
-    if isinstance(thing, MethodType):
-        yield f"{where}.__self__", thing.__self__
-    if isinstance(thing, FunctionType):
-        for cell in thing.__closure__ or ():
-            yield f"{where} closure", cell.cell_contents
-        yield f"{where} defaults", thing.__defaults__
-        return
-    if isinstance(thing, Dataset):
-        for i in range(len(thing)):
-            yield f"{where}[{i}]", thing[i]
-    elif isinstance(thing, Iterable) and hasattr(thing, "__len__") and not hasattr(thing, "__next__"):
-        for i, value in enumerate(thing):
-            yield f"{where}[{i}]", value
-    for name, value in getattr(thing, "__dict__", {}).items():
-        yield f"{where}.{name}", value
-    for cls in type(thing).__mro__:
-        slots = cls.__dict__.get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            if hasattr(thing, name):
-                yield f"{where}.{name}", getattr(thing, name)
+class _Memory:
+    """The addresses of images that lie in memory for good, as against those decoded on demand."""
+
+    def __init__(self, samples: Sequence[tuple]) -> None:
+        pairs = ((samples[index][0], samples[index][0], index) for index in range(len(samples)))
+        lasting = [(image, index) for image, again, index in pairs if image.data_ptr() == again.data_ptr()]
+        self.starts, self.stops = np.array([_span(image) for image, _ in lasting], np.uint64).reshape(-1, 2).T
+        self.samples = np.array([index for _, index in lasting], int)
+
+    def find(self, tensor: Tensor) -> list[int]:
+        """Samples whose memory a tensor reaches into."""
+        start, stop = _span(tensor)
+        return self.samples[(self.starts < stop) & (self.stops > start)].tolist()
 
 
-@dataclass
-class _Trace:
-    """One form of the samples, ``(N, n)`` float64, to be looked for in held tensors."""
-
-    what: str
-    values: Tensor
-    samples: Tensor
-
-    def find(self, tensor: Tensor) -> int | None:
-        """The first sample that is ``tensor`` or, its leading dimensions aside, a part of it; None if there is none."""
-        size = self.values.shape[1]
-        if tensor.is_sparse or size not in (prod(tensor.shape[i:]) for i in range(tensor.dim())):
-            return None
-        for parts in tensor.reshape(-1, size).double().cpu().split(_CHUNK):
-            near = torch.cdist(parts, self.values) < _NEAR * self.values.norm(dim=1)
-            if near.any():
-                return int(self.samples[near.any(0).nonzero()[0, 0]])
-        return None
-
-
-def _traces(strategy: OnlineStrategy, images: Tensor, labels: Tensor) -> list[_Trace]:
-    backbone = strategy.model.backbone
-    with torch.no_grad():
-        tokens = backbone.tokens(images.to(strategy.device))
-        q = backbone.encode_tokens(tokens)
-    ids, counts = labels.unique(return_counts=True)
-    several = torch.isin(labels, ids[counts > 1])
-    # A picture of one value is no more than that value.
-    telling = images.flatten(1).float().std(1) > 0
-    forms = [
-        ("image", images, telling),
-        ("prepared image", backbone.prepare(images.to(strategy.device)), telling),
-        ("tokens", tokens, telling),
-        ("embedding", q, several),
-        ("embedding", F.normalize(q, dim=1), several),
-    ]
-    return [_Trace(what, x.cpu()[kept].flatten(1).double(), kept.nonzero().squeeze(1)) for what, x, kept in forms]
-
-
-def _as_tensor(thing: Any) -> Tensor | None:
-    if isinstance(thing, Tensor):
-        return thing
-    if isinstance(thing, Image):
-        return pil_to_tensor(thing)
-    return torch.from_numpy(thing) if thing.dtype.kind in "biuf" else None
+def _span(tensor: Tensor) -> tuple[int, int]:
+    if tensor.numel() == 0:
+        return 0, 0
+    reach = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    return tensor.data_ptr(), tensor.data_ptr() + (reach + 1) * tensor.element_size()
