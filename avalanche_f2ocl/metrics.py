@@ -20,7 +20,6 @@ __all__ = [
     "AccuracyMatrix",
     "KeyAccuracy",
     "RandomKeyAccuracy",
-    "SkippedBatches",
     "UpperBound",
     "average_accuracy",
     "f2ocl_metrics",
@@ -212,33 +211,6 @@ class RandomKeyAccuracy(GroupMetric):
             return None
         rows = torch.randint(len(strategy.model.classes), strategy.mb_labels.shape, generator=self._draw)
         return _right_under(strategy, rows)
-
-
-class SkippedBatches(PluginMetric):
-    """Training mini-batches skipped so far under ``on_bad_input="skip"``, after each evaluation.
-
-    Example:
-        >>> str(SkippedBatches()), SkippedBatches().result()
-        ('SkippedBatches', 0)
-    """
-
-    def __init__(self):
-        super().__init__()
-        self.reset()
-
-    def reset(self) -> None:
-        self.skipped = 0
-
-    def result(self) -> int:
-        return self.skipped
-
-    def after_eval(self, strategy):
-        self.skipped = getattr(strategy, "skipped", 0)
-        name = get_metric_name(str(self), strategy, add_task=False)
-        return [MetricValue(self, name, self.skipped, strategy.clock.train_iterations)]
-
-    def __str__(self) -> str:
-        return "SkippedBatches"
 
 
 def _has_prompts(strategy) -> bool:
