@@ -115,15 +115,42 @@ class PromptableViT(nn.Module):
         Returns:
             ``(B, D)``.
         """
+        x, length = self._insert(tokens, prompts)
+        return self._embedding(self.vit.blocks(x), length)
+
+    def encode_layers(self, tokens: Tensor, prompts: Tensor | None = None, last: int = 4) -> tuple[Tensor, Tensor]:
+        """The same, and what the last blocks put out on the way, from one forward pass.
+
+        Args:
+            tokens, prompts: as :meth:`encode_tokens`.
+            last: how many blocks; all where the ViT has fewer.
+
+        Returns:
+            The embedding ``(B, D)``, and the blocks' outputs ``(B, last, K, D)``: the class token (where the ViT
+            has one) and the mean over the patches.
+        """
+        x, length = self._insert(tokens, prompts)
+        first_patch, outputs = self.vit.num_prefix_tokens + length, []
+        for block in self.vit.blocks:
+            x = block(x)
+            parts = [x[:, 0]] if self.vit.has_class_token else []
+            outputs.append(torch.stack([*parts, x[:, first_patch:].mean(1)], dim=1))
+        return self._embedding(x, length), torch.stack(outputs[-last:], dim=1)
+
+    def _insert(self, tokens: Tensor, prompts: Tensor | None) -> tuple[Tensor, int]:
+        """Puts prompts behind the prefix tokens; also their number."""
+        if prompts is None:
+            return tokens, 0
         vit, prefix = self.vit, self.vit.num_prefix_tokens
-        length = 0
-        if prompts is not None:
-            length = prompts.shape[1]
-            if self.prompt_position == "cls":
-                prompts = prompts + vit.pos_embed[:, :1]
-            prompts = prompts.expand(len(tokens), -1, -1)
-            tokens = torch.cat([tokens[:, :prefix], prompts, tokens[:, prefix:]], dim=1)
-        x = vit.norm(vit.blocks(tokens))
+        if self.prompt_position == "cls":
+            prompts = prompts + vit.pos_embed[:, :1]
+        prompts = prompts.expand(len(tokens), -1, -1)
+        return torch.cat([tokens[:, :prefix], prompts, tokens[:, prefix:]], dim=1), prompts.shape[1]
+
+    def _embedding(self, x: Tensor, length: int) -> Tensor:
+        """The readout of the last block's output, with ``length`` prompt tokens in it."""
+        vit, prefix = self.vit, self.vit.num_prefix_tokens
+        x = vit.norm(x)
         if self.readout == "patch":
             x = x[:, prefix + length :].mean(1)
         elif self.readout == "prompt" and length > 0:

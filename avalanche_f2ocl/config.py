@@ -10,9 +10,12 @@ CHOICES = {
     "readout": ("cls", "prompt", "patch"),
     "key_update": ("mean", "gradient"),
     "negatives": ("batch", "all"),
-    "metric": ("cosine", "euclidean"),
     "normalise": ("backbone", "unit"),
     "inputs": ("auto", "normalised"),
+    "head": ("ncm", "lda", "ridge"),
+    "head_features": ("z", "q", "zq", "layers"),
+    "metric": ("cosine", "euclidean"),
+    "priors": ("equal", "counts"),
 }
 
 
@@ -23,10 +26,15 @@ def check_choice(name: str, value: object, allowed: tuple[str, ...] | None = Non
         raise ValueError(f"{name}={value!r}: allowed are {', '.join(map(repr, allowed))}")
 
 
-def check_positive(name: str, value: object) -> None:
-    """Raises unless ``value`` is a positive, finite number."""
+def check_number(name: str, value: object) -> None:
+    """Raises unless ``value`` is an int or a float."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{name}={value!r}: must be a number, is {type(value).__name__}")
+
+
+def check_positive(name: str, value: object) -> None:
+    """Raises unless ``value`` is a positive, finite number."""
+    check_number(name, value)
     if not 0 < value < float("inf"):
         raise ValueError(f"{name}={value!r}: must be positive and finite")
 
@@ -40,7 +48,50 @@ def check_positive_int(name: str, value: object) -> None:
 
 
 @dataclass(frozen=True)
-class F2OCLConfig:
+class HeadOptions:
+    """Which classifier predicts, and from what; checked at construction.
+
+    Args:
+        head: ``"ncm"``, nearest class mean; ``"lda"``, linear discriminant analysis; ``"ridge"``, ridge regression of
+            one-hot labels. The last two are solved when a prediction is asked for after an update.
+        head_features: ``"z"``, the embedding under prompts; ``"q"``, the one without; ``"zq"``, both; ``"layers"``,
+            class token and mean patch after each of the last four blocks, from the forward pass that gives z.
+        metric: of ``head="ncm"``.
+        shrinkage, priors: of ``head="lda"``, see :class:`avalanche_f2ocl.heads.LDAHead`.
+        projection, ridge: of ``head="ridge"``, see :class:`avalanche_f2ocl.heads.RidgeHead`.
+
+    Raises:
+        TypeError: a number of the wrong type.
+        ValueError: a value that is not allowed; the message names those that are.
+
+    Example:
+        >>> HeadOptions(head="ridge", projection=0).ridge is None
+        True
+    """
+
+    head: str = "ncm"
+    head_features: str = "z"
+    metric: str = "cosine"
+    shrinkage: float | None = None
+    priors: str = "equal"
+    projection: int | None = None
+    ridge: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("head", "head_features", "metric", "priors"):
+            check_choice(name, getattr(self, name))
+        if self.shrinkage is not None:
+            check_number("shrinkage", self.shrinkage)
+            if not 0 <= self.shrinkage <= 1:
+                raise ValueError(f"shrinkage={self.shrinkage!r}: must be None or in [0, 1]")
+        if self.projection is not None and self.projection != 0:
+            check_positive_int("projection", self.projection)
+        if self.ridge is not None:
+            check_positive("ridge", self.ridge)
+
+
+@dataclass(frozen=True)
+class F2OCLConfig(HeadOptions):
     """Options of F2OCL, checked at construction.
 
     The defaults are this package's reading of the paper; ``F2OCLStrategy.paper()`` is the literal one.
@@ -69,11 +120,11 @@ class F2OCLConfig:
         key_lr: step size of ``key_update="gradient"``.
         negatives: see :func:`avalanche_f2ocl.losses.contrastive_prompt_loss`.
         exclude_self: likewise.
-        metric: of the nearest-class-mean head.
         normalise: ``"backbone"``, mean and deviation of the backbone's configuration; ``"unit"``, none.
         inputs: ``"auto"``, uint8 of any size or floats in [0, 1]; ``"normalised"``, floats that are
             passed to the backbone untouched.
         seed: drives every random draw.
+        head, head_features, metric, shrinkage, priors, projection, ridge: see :class:`HeadOptions`.
 
     Raises:
         TypeError: a number of the wrong type.
@@ -100,18 +151,17 @@ class F2OCLConfig:
     key_lr: float = 0.1
     negatives: str = "batch"
     exclude_self: bool = False
-    metric: str = "cosine"
     normalise: str = "backbone"
     inputs: str = "auto"
     seed: int = 0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name in ("prompt_length", "passes", "keys"):
             check_positive_int(name, getattr(self, name))
         for name in ("lr", "temperature", "key_lr"):
             check_positive(name, getattr(self, name))
-        if isinstance(self.lr_decay, bool) or not isinstance(self.lr_decay, (int, float)):
-            raise TypeError(f"lr_decay={self.lr_decay!r}: must be a number, is {type(self.lr_decay).__name__}")
+        check_number("lr_decay", self.lr_decay)
         if not 0 <= self.lr_decay < float("inf"):
             raise ValueError(f"lr_decay={self.lr_decay!r}: must be 0 or more and finite")
         if not (isinstance(self.betas, (tuple, list)) and len(self.betas) == 2):

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from avalanche_f2ocl.class_means import ClassMeans
-from avalanche_f2ocl.heads import MASKED_LOGIT
+from avalanche_f2ocl.heads.mask import mask_unseen
 from avalanche_f2ocl.losses import key_loss
 from avalanche_f2ocl.rng import generator
 from avalanche_f2ocl.rows import ClassRows
@@ -94,4 +94,4 @@ def key_scores(q: Tensor, keys: Tensor, counts: Tensor) -> Tensor:
         [[0.7099999785423279, -1000000000.0]]
     """
     scores = F.normalize(q.float(), dim=1) @ F.normalize(keys, dim=1).T
-    return scores.masked_fill(counts == 0, MASKED_LOGIT)
+    return mask_unseen(scores, counts)

@@ -221,7 +221,8 @@ def _has_prompts(strategy) -> bool:
 def _right_under(strategy, rows: Tensor) -> Tensor:
     """Right answers under the prompts of ``rows (B,)`` on the CPU; -1 (no such prompt) is never right."""
     rows = rows.to(strategy.device)
-    logits = strategy.model.logits_under(strategy.mb_prediction.tokens, rows.clamp(min=0).unsqueeze(1))
+    prediction = strategy.mb_prediction
+    logits = strategy.model.logits_under(prediction.tokens, rows.clamp(min=0).unsqueeze(1), prediction.q)
     return (strategy.model.class_ids[logits.argmax(1)] == strategy.mb_y) & (rows >= 0)
 
 

@@ -9,8 +9,10 @@ from torch import Tensor, nn
 
 from avalanche_f2ocl.backbone import PromptableViT
 from avalanche_f2ocl.batch import OnlineBatch
+from avalanche_f2ocl.class_means import ClassMeans
 from avalanche_f2ocl.config import F2OCLConfig
-from avalanche_f2ocl.heads import NCMHead
+from avalanche_f2ocl.head_features import LAST_BLOCKS, feature_count, head_features
+from avalanche_f2ocl.heads.make import make_head
 from avalanche_f2ocl.keys import GradientKeys, MeanKeys, key_scores
 from avalanche_f2ocl.losses import contrastive_prompt_loss
 from avalanche_f2ocl.online_model import OnlineModel, Prediction
@@ -20,7 +22,7 @@ from avalanche_f2ocl.rng import generator
 
 
 class F2OCLModel(OnlineModel):
-    """Frozen backbone, class prompts, keys and a nearest-class-mean head (paper, Algorithm 1).
+    """Frozen backbone, class prompts, keys and a head on class sums (paper, Algorithm 1).
 
     Args:
         backbone: timm name with tag, ``"micro_vit"``, or a timm ``VisionTransformer``.
@@ -32,6 +34,7 @@ class F2OCLModel(OnlineModel):
     Attributes:
         pool: the prompts.
         keys: the keys.
+        prototypes: class means of the prompted embeddings; the head itself, where those are what it sums.
         optimizer: updates the prompts.
 
     Raises:
@@ -65,8 +68,9 @@ class F2OCLModel(OnlineModel):
             inputs=config.inputs,
         )
         dim = encoder.embed_dim
-        super().__init__(encoder, NCMHead(dim, config.metric))
+        super().__init__(encoder, make_head(config, feature_count(config.head_features, encoder), config.seed))
         self.config = config
+        self.z_means = None if config.head_features == "z" else ClassMeans(dim)
         self.pool = PromptPool(config.prompt_length, dim, config.prompt_init, config.seed)
         mean_keys = config.key_update == "mean"
         self.keys = MeanKeys(dim) if mean_keys else GradientKeys(dim, config.key_lr, config.seed)
@@ -75,8 +79,14 @@ class F2OCLModel(OnlineModel):
     def add_classes(self, ids: Tensor) -> None:
         """A triplet of id, key and prompt, and a head row, for each of ``ids (N,)``."""
         super().add_classes(ids)
+        if self.z_means is not None:
+            self.z_means.add_rows(len(ids))
         self.pool.add_classes(ids)
         self.keys.add_classes(ids)
+
+    @property
+    def prototypes(self) -> ClassMeans:
+        return self.head if self.z_means is None else self.z_means
 
     def learn_batch(self, batch: OnlineBatch) -> None:
         """Prompts by ``passes`` steps on the contrastive loss, then keys, then prototypes."""
@@ -89,21 +99,22 @@ class F2OCLModel(OnlineModel):
 
     def contrastive_loss(self, batch: OnlineBatch) -> Tensor:
         """The loss of one pass (Eqs. 3-7), scalar; its gradient flows to the mini-batch's prompts alone."""
-        z = self._embed(batch, trainable=True)
+        z = self.backbone.encode_tokens(batch.tokens, self._batch_prompts(batch, trainable=True))
         if batch.initial is None:
             batch.initial = z.detach()[batch.first]
-        counts = self.head.counts[batch.rows]
-        prototypes = torch.where(counts.unsqueeze(1) == 0, batch.initial, self.head.means(batch.rows))
+        counts = self.prototypes.counts[batch.rows]
+        means = self.prototypes.means(batch.rows)
+        prototypes = torch.where(counts.unsqueeze(1) == 0, batch.initial, means)
         temperature, exclude_self = self.config.temperature, self.config.exclude_self
         if self.config.negatives == "batch":
             # Only the mini-batch's classes matter: a table of B rows, whatever the number of classes.
             return contrastive_prompt_loss(
                 z, batch.first, prototypes, counts, temperature, exclude_self=exclude_self
             )
-        table = self.head.means()
+        table = self.prototypes.means()
         table[batch.rows] = prototypes
         return contrastive_prompt_loss(
-            z, batch.rows, table, self.head.used("counts"), temperature, "all", exclude_self
+            z, batch.rows, table, self.prototypes.used("counts"), temperature, "all", exclude_self
         )
 
     @torch.no_grad()
@@ -114,15 +125,24 @@ class F2OCLModel(OnlineModel):
 
     @torch.no_grad()
     def update_prototypes(self, batch: OnlineBatch) -> None:
-        """Takes the embeddings under the updated prompts into the head (Eq. 8); ends the mini-batch."""
-        self.head.update(self._embed(batch, trainable=False), batch.rows)
+        """Takes the embeddings under the updated prompts into prototypes (Eq. 8) and head; ends the mini-batch."""
+        z, layers = self._encode(batch.tokens, self._batch_prompts(batch, trainable=False))
+        if self.z_means is not None:
+            self.z_means.update(z, batch.rows)
+        self.head.update(head_features(self.config.head_features, z, batch.q, layers), batch.rows)
         self.batches += 1
 
     def batch_logits(self, batch: OnlineBatch) -> Tensor:
         """Similarity of q to the keys before the update, ``(B, C)``."""
         return key_scores(batch.q, self.keys.vectors(), self.head.used("counts"))
 
-    def _embed(self, batch: OnlineBatch, trainable: bool) -> Tensor:
+    def _encode(self, tokens: Tensor, prompts: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Embeddings under prompts, and the layers where the head wants them."""
+        if self.config.head_features == "layers":
+            return self.backbone.encode_layers(tokens, prompts, LAST_BLOCKS)
+        return self.backbone.encode_tokens(tokens, prompts), None
+
+    def _batch_prompts(self, batch: OnlineBatch, trainable: bool) -> Tensor:
         if self.config.prompt_assignment == "label":
             rows, index = batch.class_rows, batch.local
         else:
@@ -130,7 +150,7 @@ class F2OCLModel(OnlineModel):
             rows = elect(batch.host_rows, len(self.classes), self.config.prompt_election, draw)
             rows, index = rows.to(self.device, non_blocking=True), None
         prompts = self.pool.gather(rows) if trainable else self.pool.prompts[rows]
-        return self.backbone.encode_tokens(batch.tokens, prompts if index is None else prompts[index])
+        return prompts if index is None else prompts[index]
 
     @torch.no_grad()
     def predict_batch(self, images: Tensor) -> Prediction:
@@ -139,18 +159,21 @@ class F2OCLModel(OnlineModel):
         q = self.backbone.query(images, tokens)
         scores = key_scores(q, self.keys.vectors(), self.head.used("counts"))
         key_rows = scores.topk(min(self.config.keys, scores.shape[1]), dim=1).indices
-        return Prediction(self.logits_under(tokens, key_rows), tokens, key_rows)
+        return Prediction(self.logits_under(tokens, key_rows, q), tokens, q, key_rows)
 
     @torch.no_grad()
-    def logits_under(self, tokens: Tensor, rows: Tensor) -> Tensor:
+    def logits_under(self, tokens: Tensor, rows: Tensor, q: Tensor) -> Tensor:
         """Scores under given prompts.
 
         Args:
             tokens: ``(B, T, D)``.
             rows: whose prompts, concatenated in this order, ``(B, K)`` int64.
+            q: unprompted embeddings, ``(B, D)``.
 
         Returns:
             ``(B, C)``.
         """
-        prompts = self.pool.prompts[rows].flatten(1, 2)
-        return self.head.logits(self.backbone.encode_tokens(tokens, prompts))
+        if self.config.head_features == "q":
+            return self.head.logits(q)
+        z, layers = self._encode(tokens, self.pool.prompts[rows].flatten(1, 2))
+        return self.head.logits(head_features(self.config.head_features, z, q, layers))

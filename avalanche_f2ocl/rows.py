@@ -129,6 +129,12 @@ class ClassRows(nn.Module):
             else:
                 setattr(self, name, kept)
 
+    def begin_block(self) -> None:
+        """An :class:`avalanche_f2ocl.undo.Undo` block begins; for parts that note no values but wait with changes."""
+
+    def end_block(self, keep: bool) -> None:
+        """It ends, and changes that waited are made or dropped."""
+
     def _save_to_state_dict(self, destination, prefix, keep_vars):
         super()._save_to_state_dict(destination, prefix, keep_vars)
         for name in self.row_names:

@@ -70,6 +70,8 @@ class Undo:
 
     def __enter__(self) -> "Undo":
         self._log.extend(part.undo_growth() for part in self._parts)
+        for part in self._parts:
+            part.begin_block()
         if isinstance(self._optimizer, Optimizer):
             self._hook = self._optimizer.register_step_pre_hook(self.save_step)
         return self
@@ -77,6 +79,8 @@ class Undo:
     def __exit__(self, kind, error, trace) -> None:
         if isinstance(self._optimizer, Optimizer):
             self._hook.remove()
+        for part in self._parts:
+            part.end_block(keep=error is None)
         if error is not None:
             if isinstance(error, torch.cuda.OutOfMemoryError):
                 traceback.clear_frames(trace)  # they hold the memory that ran out

@@ -53,6 +53,22 @@ def test_prompts_stand_between_prefix_and_patches(vit, images, readout, position
     torch.testing.assert_close(backbone.encode(images, prompts), expected)
 
 
+@pytest.mark.parametrize("prompt_length", [0, 5])
+@pytest.mark.parametrize("last", [1, 4, 99])
+def test_layers_are_the_outputs_of_the_last_blocks(backbone, images, prompt_length, last, draw):
+    prompts = torch.randn(1, prompt_length, 128, generator=draw) if prompt_length else None
+    tokens, seen = backbone.tokens(images), []
+    hooks = [block.register_forward_hook(lambda *args: seen.append(args[2])) for block in backbone.vit.blocks]
+    expected = backbone.encode_tokens(tokens, prompts)
+    for hook in hooks:
+        hook.remove()
+    embedding, layers = backbone.encode_layers(tokens, prompts, last)
+    assert torch.equal(embedding, expected) and layers.shape == (12, min(last, len(seen)), 2, 128)
+    for ours, block in zip(layers.unbind(1), seen[-last:], strict=True):
+        assert torch.equal(ours[:, 0], block[:, 0])
+        torch.testing.assert_close(ours[:, 1], block[:, 1 + prompt_length :].mean(1))
+
+
 def test_one_prompt_for_all_and_its_gradient(backbone, images, draw):
     prompt = torch.randn(1, 5, 128, generator=draw).requires_grad_()
     each = prompt.detach().repeat(len(images), 1, 1).requires_grad_()

@@ -28,7 +28,7 @@ def path(tmp_path):
     "name, plain, batch, callback",
     [
         ("f2ocl", True, 6, "before_forward"),
-        ("f2ocl-seen-all", False, 5, "os.replace"),
+        ("f2ocl-seen-all-lda", False, 5, "os.replace"),
         ("lwf", False, 9, "after_training_iteration"),
     ],
 )

@@ -5,6 +5,8 @@ import torch
 
 from avalanche_f2ocl import F2OCLModel
 from avalanche_f2ocl.losses import contrastive_prompt_loss
+from avalanche_f2ocl.prompts import elect
+from avalanche_f2ocl.rng import generator
 from tests.helpers import assert_same_state, learned
 
 OPTIONS = [
@@ -14,6 +16,9 @@ OPTIONS = [
     dict(prompt_election="seen", keys=3, metric="euclidean"),
     dict(prompt_init="normal", prompt_position="cls", readout="prompt", exclude_self=True),
     dict(prompt_init="zeros", readout="patch", normalise="unit"),
+    dict(head="lda", prompt_assignment="label"),
+    dict(head="ridge", head_features="layers", projection=30, keys=2),
+    dict(head="ncm", head_features="q"),
 ]
 
 
@@ -249,3 +254,55 @@ def test_cuda_equals_cpu_and_never_waits_for_the_host(vit, images, labels):
     finally:
         torch.cuda.set_sync_debug_mode("default")
     torch.testing.assert_close(cuda(images.cuda()).cpu(), cpu(images), rtol=1e-2, atol=1e-2)
+
+
+def head_input(model, kind, images, prompts):
+    """What a head gets, written out with hooks on the blocks."""
+    z, q, seen = model.backbone.encode(images, prompts), model.backbone.encode(images), []
+    if kind == "layers":
+        blocks = model.backbone.vit.blocks[-4:]
+        hooks = [block.register_forward_hook(lambda *args: seen.append(args[2])) for block in blocks]
+        model.backbone.encode(images, prompts)
+        for hook in hooks:
+            hook.remove()
+        first_patch = 1 + prompts.shape[1]
+        parts = [part for x in seen for part in (x[:, 0], x[:, first_patch:].mean(1))]
+        return torch.cat([part / part.norm(dim=1, keepdim=True) for part in parts], dim=1)
+    both = torch.cat([z / z.norm(dim=1, keepdim=True), q / q.norm(dim=1, keepdim=True)], dim=1)
+    return {"z": z, "q": q, "zq": both}[kind]
+
+
+@pytest.mark.parametrize("kind", ["z", "q", "zq", "layers"])
+@pytest.mark.parametrize("head", ["ncm", "lda", "ridge"])
+def test_the_head_learns_and_scores_its_features(vit, images, labels, head, kind):
+    """Under the elected prompt in training, under the nearest key's in testing."""
+    model = F2OCLModel(vit, prompt_length=3, head=head, head_features=kind, projection=0)
+    alone = type(model.head)(model.head.sums.shape[1], *([0] if head == "ridge" else []))
+    prototypes = {}
+    for x, y in split(images, labels):
+        model.learn(x, y)
+        alone.add_rows(len(model.class_ids) - alone.num_rows)
+        draw = generator(0, "election", model.batches - 1)
+        rows = model.classes.rows(y)
+        prompt = model.pool.prompts[elect(rows, len(model.class_ids), "sample", draw)].detach()
+        alone.update(head_input(model, kind, x, prompt), rows)
+        for z, c in zip(model.backbone.encode(x, prompt), y.tolist(), strict=True):
+            prototypes.setdefault(c, []).append(z)
+    torch.testing.assert_close(
+        model.prototypes.means(), torch.stack([torch.stack(prototypes[c]).mean(0) for c in model.class_ids.tolist()])
+    )
+    q, keys = model.backbone.encode(images), model.keys.vectors()
+    nearest = torch.cosine_similarity(q.unsqueeze(1), keys, dim=2).argmax(1)
+    expected = alone.logits(head_input(model, kind, images, model.pool.prompts[nearest].detach()))
+    torch.testing.assert_close(model(images), expected, rtol=1e-3, atol=1e-3)
+    assert len(model.prototypes.used("counts")) == len(model.class_ids) == 3
+
+
+def test_features_without_prompts_cost_one_forward_pass(vit, images, labels, monkeypatch):
+    model = F2OCLModel(vit, prompt_length=3, head="lda", head_features="q")
+    model.learn(images, labels)
+    encoded = []
+    original = model.backbone.encode_tokens
+    monkeypatch.setattr(model.backbone, "encode_tokens", lambda *args: (encoded.append(1), original(*args))[1])
+    model(images)
+    assert len(encoded) == 1

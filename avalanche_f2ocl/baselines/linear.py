@@ -13,7 +13,7 @@ from avalanche_f2ocl.backbone import PromptableViT
 from avalanche_f2ocl.base_strategy import OnlineStrategy
 from avalanche_f2ocl.batch import OnlineBatch
 from avalanche_f2ocl.config import check_choice, check_positive
-from avalanche_f2ocl.heads import MASKED_LOGIT
+from avalanche_f2ocl.heads.mask import mask_unseen
 from avalanche_f2ocl.online_model import OnlineModel, Prediction
 from avalanche_f2ocl.plugins import PromptGrowthPlugin, online_batch
 from avalanche_f2ocl.rows import ClassRows
@@ -46,7 +46,7 @@ class LinearHead(ClassRows):
 
     def logits(self, z: Tensor) -> Tensor:
         """The same, masked where a class has had no sample."""
-        return self(z).masked_fill(self.used("counts") == 0, MASKED_LOGIT)
+        return mask_unseen(self(z), self.used("counts"))
 
 
 class LinearModel(OnlineModel):

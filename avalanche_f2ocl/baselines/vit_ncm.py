@@ -1,4 +1,4 @@
-"""ViT-NCM: nearest class mean of the frozen backbone's embeddings, no prompts."""
+"""ViT-NCM and its kin: a head on class sums of the frozen backbone, no prompts."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,18 +11,25 @@ from torch import Tensor, nn
 from avalanche_f2ocl.backbone import PromptableViT
 from avalanche_f2ocl.base_strategy import OnlineStrategy
 from avalanche_f2ocl.batch import OnlineBatch
-from avalanche_f2ocl.config import check_choice
+from avalanche_f2ocl.config import HeadOptions, check_choice
+from avalanche_f2ocl.head_features import LAST_BLOCKS, feature_count, head_features
 from avalanche_f2ocl.heads import NCMHead
+from avalanche_f2ocl.heads.make import make_head
+from avalanche_f2ocl.keys import key_scores
 from avalanche_f2ocl.online_model import OnlineModel, Prediction
 from avalanche_f2ocl.plugins import PromptGrowthPlugin, PrototypeUpdatePlugin
 
+FEATURES = ("q", "layers")
+
 
 class ViTNCMModel(OnlineModel):
-    """Running class means of unprompted embeddings.
+    """A head on class sums of the unprompted backbone.
 
     Args:
         backbone: the frozen encoder.
-        metric: ``"cosine"`` or ``"euclidean"``.
+        seed: of the head's random projection.
+        **options: of :class:`avalanche_f2ocl.config.HeadOptions`; ``head_features`` is ``"q"`` or ``"layers"``, here
+            those of the unprompted forward pass.
 
     Example:
         >>> model = ViTNCMModel(PromptableViT.load("micro_vit"))
@@ -32,25 +39,42 @@ class ViTNCMModel(OnlineModel):
         torch.Size([4])
     """
 
-    def __init__(self, backbone: PromptableViT, metric: str = "cosine") -> None:
-        check_choice("metric", metric)
-        super().__init__(backbone, NCMHead(backbone.embed_dim, metric))
+    def __init__(self, backbone: PromptableViT, seed: int = 0, **options: Any) -> None:
+        options = HeadOptions(**{"head_features": "q", **options})
+        check_choice("head_features", options.head_features, FEATURES)
+        super().__init__(backbone, make_head(options, feature_count(options.head_features, backbone), seed))
+        self.head_features = options.head_features
 
     def learn_batch(self, batch: OnlineBatch) -> None:
         self.update_prototypes(batch)
 
     @torch.no_grad()
     def update_prototypes(self, batch: OnlineBatch) -> None:
-        """Takes the mini-batch into the class means."""
-        self.head.update(batch.q, batch.rows)
+        """Takes the mini-batch into the head's sums."""
+        self.head.update(self._batch_features(batch), batch.rows)
         self.batches += 1
 
     def batch_logits(self, batch: OnlineBatch) -> Tensor:
-        return self.head.logits(batch.q)
+        """By class means: other heads would have to be solved for every mini-batch."""
+        features = self._batch_features(batch)
+        if isinstance(self.head, NCMHead):
+            return self.head.logits(features)
+        return key_scores(features, self.head.means(), self.head.used("counts"))
+
+    def _batch_features(self, batch: OnlineBatch) -> Tensor:
+        if batch.features is None:
+            batch.features = batch.q if self.head_features == "q" else self._layers(batch.tokens)
+        return batch.features
+
+    def _layers(self, tokens: Tensor) -> Tensor:
+        q, layers = self.backbone.encode_layers(tokens, last=LAST_BLOCKS)
+        return head_features("layers", q, q, layers)
 
     @torch.no_grad()
     def predict_batch(self, images: Tensor) -> Prediction:
         tokens = self.backbone.tokens(images)
+        if self.head_features == "layers":
+            return Prediction(self.head.logits(self._layers(tokens)), tokens)
         return Prediction(self.head.logits(self.backbone.query(images, tokens)), tokens)
 
 
@@ -75,8 +99,11 @@ class ViTNCM(OnlineStrategy):
     """The paper's ViT-NCM baseline: F2OCL's limit without prompts.
 
     Args:
-        backbone, weights, image_size, metric, normalise, inputs: as :class:`avalanche_f2ocl.F2OCLStrategy`.
+        backbone, weights, image_size, normalise, inputs, seed: as :class:`avalanche_f2ocl.F2OCLStrategy`.
         readout: ``"cls"`` or ``"patch"``.
+        head, metric, shrinkage, priors, projection, ridge: see :class:`avalanche_f2ocl.config.HeadOptions`; the
+            default is the paper's baseline.
+        head_features: ``"q"``, the embedding, or ``"layers"``.
         plugins, **options: as :class:`avalanche_f2ocl.base_strategy.OnlineStrategy`.
 
     Raises:
@@ -94,18 +121,37 @@ class ViTNCM(OnlineStrategy):
         weights: str | Path | None = None,
         image_size: int | None = None,
         readout: str = "cls",
+        head: str = "ncm",
+        head_features: str = "q",
         metric: str = "cosine",
+        shrinkage: float | None = None,
+        priors: str = "equal",
+        projection: int | None = None,
+        ridge: float | None = None,
         normalise: str = "backbone",
         inputs: str = "auto",
+        seed: int = 0,
         plugins: Sequence[SupervisedPlugin] | None = None,
         **options: Any,
     ):
         encoder = PromptableViT.load(
             backbone, weights, image_size, readout=readout, normalise=normalise, inputs=inputs
         )
+        model = ViTNCMModel(
+            encoder,
+            seed,
+            head=head,
+            head_features=head_features,
+            metric=metric,
+            shrinkage=shrinkage,
+            priors=priors,
+            projection=projection,
+            ridge=ridge,
+        )
         super().__init__(
-            model=ViTNCMModel(encoder, metric),
+            model=model,
             optimizer=NoOptimizer(),
+            seed=seed,
             plugins=[*(plugins or []), PromptGrowthPlugin(), PrototypeUpdatePlugin()],
             **options,
         )

@@ -8,9 +8,13 @@ SMALL = dict(prompt_length=3)
 STRATEGIES = {
     "f2ocl": lambda **o: F2OCLStrategy(**SMALL, **o),
     "f2ocl-paper": lambda **o: F2OCLStrategy.paper(**SMALL, **o),
-    "f2ocl-seen-all": lambda **o: F2OCLStrategy(**SMALL, prompt_election="seen", negatives="all", passes=2, **o),
+    "f2ocl-seen-all-lda": lambda **o: F2OCLStrategy(
+        **SMALL, prompt_election="seen", negatives="all", passes=2, head="lda", head_features="zq", **o
+    ),
+    "f2ocl-best": lambda **o: F2OCLStrategy.best(**SMALL, **o),
     "random-prompt": lambda **o: RandomPrompt(**SMALL, **o),
     "vit-ncm": lambda **o: ViTNCM(**o),
+    "vit-ridge": lambda **o: ViTNCM(head="ridge", projection=40, **o),
     "linear-mask": lambda **o: LinearStrategy(mask_logits="batch", **o),
     "er": lambda **o: ER(mem_size=30, **o),
     "lwf": lambda **o: LwF(**o),

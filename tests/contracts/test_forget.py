@@ -51,7 +51,7 @@ def test_other_classes_keep_every_value_and_nothing_of_the_class_is_left(strateg
         assert not tensor[3:].any(), part
     assert all(now is then for now, then in zip(model.parameters(), parameters, strict=True))
     for part, tensor in learned(model).items():
-        if part not in before:
+        if part not in before and not part.endswith("moment"):  # that gives up the class's mean
             assert torch.equal(tensor, shared[part]), part
 
 
@@ -62,7 +62,8 @@ def test_it_is_never_predicted_and_the_logits_lose_its_column(name, strategy, di
     model.forget(gone)
     after = model(images)
     assert after.shape == (len(images), 3) and gone not in model.predict(images).tolist()
-    if not name.startswith(("f2ocl", "random")):  # there an image whose nearest key has gone gets another prompt
+    # There an image whose nearest key has gone gets another prompt, or all classes are solved for together.
+    if not name.startswith(("f2ocl", "random", "vit-ridge")):
         assert torch.equal(after, others(before.T, 1).T)
     columns = []
     strategy.plugins.append(type("Columns", (SupervisedPlugin,), {

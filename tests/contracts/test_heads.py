@@ -4,11 +4,16 @@ import pytest
 import torch
 
 from avalanche_f2ocl.class_means import ClassMeans
-from avalanche_f2ocl.heads import MASKED_LOGIT, NCMHead
+from avalanche_f2ocl.heads import MASKED_LOGIT, LDAHead, NCMHead, RidgeHead
 
 HEADS = {
     "ncm-cosine": lambda dim: NCMHead(dim, "cosine"),
     "ncm-euclidean": lambda dim: NCMHead(dim, "euclidean"),
+    "lda": LDAHead,
+    "lda-counts": lambda dim: LDAHead(dim, shrinkage=0.1, priors="counts"),
+    "ridge": lambda dim: RidgeHead(dim, projection=0),
+    "ridge-fixed": lambda dim: RidgeHead(dim, projection=0, ridge=1.0),
+    "ridge-projected": lambda dim: RidgeHead(dim, projection=40),
 }
 
 

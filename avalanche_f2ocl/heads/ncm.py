@@ -1,20 +1,11 @@
-"""Classifiers on embeddings, learned by streaming sums.
-
-A head is a :class:`ClassMeans` (its means are the prototypes of the contrastive loss) with
-
-- ``add_rows(count)`` for new classes,
-- ``update(z, rows)`` with ``z (B, D)`` and ``rows (B,)``, once per mini-batch,
-- ``logits(z) -> (B, C)``, higher is nearer, :data:`MASKED_LOGIT` for classes without a sample.
-"""
+"""Nearest class mean."""
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from avalanche_f2ocl.class_means import ClassMeans
-
-MASKED_LOGIT = -1e9
-"""Logit of a class that may not be predicted; finite, so that losses on it stay finite."""
+from avalanche_f2ocl.heads.mask import mask_unseen
 
 
 class NCMHead(ClassMeans):
@@ -45,4 +36,4 @@ class NCMHead(ClassMeans):
         else:
             # Row by row: cdist's matrix-product shortcut rounds differently in batches of different size.
             scores = -torch.cdist(z, prototypes, compute_mode="donot_use_mm_for_euclid_dist")
-        return scores.masked_fill(self.used("counts") == 0, MASKED_LOGIT)
+        return mask_unseen(scores, self.used("counts"))

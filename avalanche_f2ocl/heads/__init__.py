@@ -1,0 +1,15 @@
+"""Classifiers on embeddings, learned by streaming sums.
+
+A head is a :class:`avalanche_f2ocl.class_means.ClassMeans` with
+
+- ``add_rows(count)`` for new classes,
+- ``update(vectors, rows)`` with ``vectors (B, F)`` and ``rows (B,)``, once per mini-batch,
+- ``logits(vectors) -> (B, C)``, higher is nearer, :data:`MASKED_LOGIT` for classes without a sample.
+"""
+
+from avalanche_f2ocl.heads.lda import LDAHead
+from avalanche_f2ocl.heads.mask import MASKED_LOGIT
+from avalanche_f2ocl.heads.ncm import NCMHead
+from avalanche_f2ocl.heads.ridge import RidgeHead
+
+__all__ = ["MASKED_LOGIT", "LDAHead", "NCMHead", "RidgeHead"]

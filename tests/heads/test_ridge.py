@@ -1,0 +1,90 @@
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_digits
+from sklearn.linear_model import Ridge, RidgeCV
+
+from avalanche_f2ocl.heads import RidgeHead
+from avalanche_f2ocl.heads.ridge import default_width, gcv_ridge
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Real digits: pixels (1797, 64) float32 in [0, 1], labels."""
+    images, labels = load_digits(return_X_y=True)
+    return torch.from_numpy(images / 16).float(), torch.from_numpy(labels).long()
+
+
+def fitted(x, y, **options):
+    head = RidgeHead(x.shape[1], **options)
+    head.add_rows(int(y.max()) + 1)
+    for part in torch.arange(len(x)).split(10):
+        head.update(x[part], y[part])
+    return head
+
+
+@pytest.mark.parametrize("ridge", [0.01, 100.0])
+@pytest.mark.parametrize("projection", [0, 150])
+def test_equals_sklearn_on_the_full_data(data, ridge, projection):
+    x, y = data
+    head = fitted(x, y, projection=projection, ridge=ridge)
+    features = head.features(x).numpy()
+    assert features.shape[1] == (projection or 64) and (projection == 0 or features.min() == 0)
+    regression = Ridge(alpha=ridge, fit_intercept=False).fit(features, np.eye(10)[y])
+    np.testing.assert_allclose(head.logits(x).numpy(), regression.predict(features), rtol=1e-4, atol=1e-5)
+
+
+def test_the_chosen_ridge_is_the_one_of_least_generalised_cross_validation_error(data):
+    """Against the definition, from the data."""
+    x, y = data[0][:300].double(), torch.eye(10).double()[data[1][:300]]
+    moment, sums = x.T @ x, y.T @ x
+    mean_eigenvalue = moment.trace() / 64
+    errors, weights = [], []
+    for penalty in mean_eigenvalue * torch.logspace(-6, 2, 41).double():
+        hat = x @ torch.linalg.inv(moment + penalty * torch.eye(64)) @ x.T
+        errors.append(((y - hat @ y) ** 2).sum() / (1 - hat.trace() / 300) ** 2)
+        weights.append(torch.linalg.solve(moment + penalty * torch.eye(64), x.T @ y).T)
+    best = int(torch.stack(errors).argmin())
+    assert 0 < best < 40
+    torch.testing.assert_close(gcv_ridge(moment, sums, torch.tensor(300)), weights[best])
+
+
+def test_it_predicts_about_as_well_as_with_sklearn_leave_one_out(data):
+    x, y = data
+    train, test = slice(0, 1000), slice(1000, None)
+    head = fitted(x[train], y[train], projection=0)
+    alphas = np.logspace(-4, 4, 60)
+    other = RidgeCV(alphas, fit_intercept=False).fit(x[train].numpy(), np.eye(10)[y[train]])
+    ours = (head.logits(x[test]).argmax(1) == y[test]).float().mean().item()
+    theirs = (other.predict(x[test].numpy()).argmax(1) == y[test].numpy()).mean()
+    assert abs(ours - theirs) < 0.01 and ours > 0.85
+
+
+@pytest.mark.parametrize("ridge", [None, 1.0])
+def test_fewer_samples_than_features_do_no_harm(draw, ridge):
+    x, y = torch.randn(6, 40, generator=draw), torch.arange(6) % 3
+    logits = fitted(x, y, projection=0, ridge=ridge).logits(x)
+    assert logits.isfinite().all() and (logits.argmax(1) == y).all()
+
+
+@pytest.mark.parametrize("ridge", [None, 1.0])
+def test_vectors_that_are_zero_do_no_harm(ridge):
+    head = fitted(torch.zeros(4, 3), torch.arange(4) % 2, projection=0, ridge=ridge)
+    assert head.logits(torch.zeros(1, 3)).tolist() == [[0, 0]]
+
+
+def test_the_default_width_is_that_of_the_file(monkeypatch, data):
+    x, y = data
+    monkeypatch.setattr("avalanche_f2ocl.heads.ridge.default_width", lambda: 30)
+    head = fitted(x, y)
+    monkeypatch.undo()
+    other = RidgeHead(64)
+    assert len(other.moment) == default_width()
+    other.load_state_dict(head.state_dict())
+    assert torch.equal(other.logits(x), head.logits(x))
+
+
+def test_a_given_width_is_not_changed_by_a_file(data):
+    head, other = fitted(*data, projection=30), RidgeHead(64, projection=20)
+    with pytest.raises(RuntimeError, match="size mismatch"):
+        other.load_state_dict(head.state_dict())
