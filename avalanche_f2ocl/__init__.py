@@ -1,7 +1,7 @@
 """Rehearsal-free, task-free online class-incremental learning on frozen ViTs, for Avalanche."""
 
 from avalanche_f2ocl.baselines import ViTNCM
-from avalanche_f2ocl.checkpoint import CheckpointPlugin
+from avalanche_f2ocl.checkpoint_plugin import CheckpointPlugin
 from avalanche_f2ocl.metrics import f2ocl_metrics
 from avalanche_f2ocl.model import F2OCLModel
 from avalanche_f2ocl.plugins import (

@@ -1,5 +1,6 @@
 """A frozen ViT that takes prompts among its tokens."""
 
+from copy import deepcopy
 from functools import cached_property
 from pathlib import Path
 
@@ -27,6 +28,8 @@ class PromptableViT(nn.Module):
         prompt_position: ``"none"``, or ``"cls"`` to add the class token's position embedding to prompts.
         normalise: ``"backbone"``, mean and deviation from the ViT's configuration, or ``"unit"``, [0, 1].
         inputs: ``"auto"`` or ``"normalised"``, see :func:`avalanche_f2ocl.checks.check_images`.
+        precision: of weights and tokens, ``"float32"``; or ``"bfloat16"``, in a copy of the ViT, faster where the
+            processor has matrix units for it. Embeddings are float32 either way.
 
     Attributes:
         embed_dim: length D of the embedding.
@@ -50,6 +53,7 @@ class PromptableViT(nn.Module):
         prompt_position: str = "none",
         normalise: str = "backbone",
         inputs: str = "auto",
+        precision: str = "float32",
     ) -> None:
         super().__init__()
         for name, value in (
@@ -57,6 +61,7 @@ class PromptableViT(nn.Module):
             ("prompt_position", prompt_position),
             ("normalise", normalise),
             ("inputs", inputs),
+            ("precision", precision),
         ):
             check_choice(name, value)
         if readout != "patch" and not vit.has_class_token:
@@ -64,6 +69,10 @@ class PromptableViT(nn.Module):
         if prompt_position == "cls" and (not vit.has_class_token or vit.no_embed_class or vit.pos_embed is None):
             raise ValueError("prompt_position='cls': this backbone's class token has no position; allowed is 'none'")
         self.vit = vit.requires_grad_(False).eval()
+        self.precision, self._dtype = precision, getattr(torch, precision)
+        if precision == "bfloat16":
+            self.checksum  # noqa: B018  of the weights as they came
+            self.vit = deepcopy(vit).bfloat16()
         self.readout, self.prompt_position = readout, prompt_position
         self.embed_dim: int = vit.embed_dim
         self.image_size: int = vit.patch_embed.img_size[0]
@@ -102,7 +111,7 @@ class PromptableViT(nn.Module):
     def tokens(self, images: Tensor) -> Tensor:
         """Images ``(B, C, H, W)`` to the blocks' input ``(B, T, D)``, the same for every prompt."""
         vit = self.vit
-        x = vit.patch_embed(self.prepare(images))
+        x = vit.patch_embed(self.prepare(images).to(self._dtype))
         return vit.norm_pre(vit.patch_drop(vit._pos_embed(x)))
 
     def encode_tokens(self, tokens: Tensor, prompts: Tensor | None = None) -> Tensor:
@@ -134,7 +143,7 @@ class PromptableViT(nn.Module):
         for block in self.vit.blocks:
             x = block(x)
             parts = [x[:, 0]] if self.vit.has_class_token else []
-            outputs.append(torch.stack([*parts, x[:, first_patch:].mean(1)], dim=1))
+            outputs.append(torch.stack([*parts, x[:, first_patch:].mean(1)], dim=1).float())
         return self._embedding(x, length), torch.stack(outputs[-last:], dim=1)
 
     def _insert(self, tokens: Tensor, prompts: Tensor | None) -> tuple[Tensor, int]:
@@ -144,7 +153,7 @@ class PromptableViT(nn.Module):
         vit, prefix = self.vit, self.vit.num_prefix_tokens
         if self.prompt_position == "cls":
             prompts = prompts + vit.pos_embed[:, :1]
-        prompts = prompts.expand(len(tokens), -1, -1)
+        prompts = prompts.to(tokens.dtype).expand(len(tokens), -1, -1)
         return torch.cat([tokens[:, :prefix], prompts, tokens[:, prefix:]], dim=1), prompts.shape[1]
 
     def _embedding(self, x: Tensor, length: int) -> Tensor:
@@ -157,7 +166,7 @@ class PromptableViT(nn.Module):
             x = x[:, prefix : prefix + length].mean(1)
         else:
             x = x[:, 0]
-        return vit.fc_norm(x)
+        return vit.fc_norm(x).float()
 
     @torch.no_grad()
     def query(self, images: Tensor, tokens: Tensor) -> Tensor:

@@ -1,16 +1,15 @@
 """Saving, loading and resuming a strategy: what it has learned, never an image, never a pickle."""
 
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from avalanche.core import SupervisedPlugin
 from timm.models import VisionTransformer
 from torch import Tensor
 
-from avalanche_f2ocl.config import check_positive, check_positive_int
+from avalanche_f2ocl.config import check_positive_int
+from avalanche_f2ocl.heads.second_moments import SecondMomentHead
 from avalanche_f2ocl.loading import vit_from_state
 from avalanche_f2ocl.metrics import GroupMetric
 from avalanche_f2ocl.rows import ClassRows
@@ -29,57 +28,6 @@ _NO_INFLUENCE = {"eval_mb_size", "eval_every", "peval_mode", "on_bad_input"}
 """Options that change nothing that is learned."""
 
 
-class CheckpointPlugin(SupervisedPlugin):
-    """Saves the strategy between mini-batches, for ``strategy.resume(path)``.
-
-    A file is written before the next mini-batch is begun, or when ``train`` ends, once enough mini-batches or
-    seconds have passed since the last. Each replaces the one before it, whole.
-
-    Args:
-        path: of the file.
-        every_batches: mini-batches between two files.
-        every_seconds: seconds between two files.
-
-    Raises:
-        TypeError, ValueError: an interval out of range, or none given.
-
-    Example:
-        >>> from avalanche_f2ocl import F2OCLStrategy
-        >>> plugin = CheckpointPlugin("run.safetensors", every_batches=500)
-        >>> strategy = F2OCLStrategy(backbone="micro_vit", plugins=[plugin], evaluator=None)
-        >>> strategy.resume("run.safetensors", missing_ok=True)
-        False
-    """
-
-    def __init__(self, path: str | Path, every_batches: int | None = None, every_seconds: float | None = None):
-        super().__init__()
-        if every_batches is None and every_seconds is None:
-            raise ValueError("CheckpointPlugin needs every_batches=... or every_seconds=..., or both")
-        if every_batches is not None:
-            check_positive_int("every_batches", every_batches)
-        if every_seconds is not None:
-            check_positive("every_seconds", every_seconds)
-        self.path, self.every_batches, self.every_seconds = Path(path), every_batches, every_seconds
-        self._saved_at, self._saved_when = 0, time.monotonic()
-
-    def before_training_iteration(self, strategy, **kwargs):
-        self._save_if_due(strategy)
-
-    def after_training(self, strategy, **kwargs):
-        self._save_if_due(strategy)
-
-    def _save_if_due(self, strategy):
-        done = strategy.clock.train_iterations
-        if strategy.catching_up or done == self._saved_at:
-            self._saved_at = done
-            return
-        enough_batches = self.every_batches is not None and done - self._saved_at >= self.every_batches
-        seconds = time.monotonic() - self._saved_when
-        if enough_batches or (self.every_seconds is not None and seconds >= self.every_seconds):
-            strategy.save(self.path)
-            self._saved_at, self._saved_when = done, time.monotonic()
-
-
 def save(strategy: "OnlineStrategy", path: str | Path, backbone: bool = False, min_class_count: int = 1) -> None:
     """See :meth:`avalanche_f2ocl.resumable.Resumable.save`."""
     check_positive_int("min_class_count", min_class_count)
@@ -90,7 +38,12 @@ def save(strategy: "OnlineStrategy", path: str | Path, backbone: bool = False, m
         left_out = int((~kept).sum())
         names = _class_row_names(strategy)
         tensors = {name: t[kept[: len(t)]] if name in names else t for name, t in tensors.items()}
+        if isinstance(strategy.model.head, SecondMomentHead):
+            rows = (~kept).nonzero().squeeze(1).to(strategy.device)
+            tensors["model.head.moment"] = strategy.model.head.moment_without(rows)
     if backbone:
+        if strategy.model.backbone.precision != "float32":
+            raise ValueError("backbone=True: weights in bfloat16 are not the backbone's; allowed in float32 alone")
         tensors |= {_BACKBONE + name: t for name, t in strategy.model.backbone.vit.state_dict().items()}
     values = {
         "format": FORMAT,

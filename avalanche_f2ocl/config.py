@@ -12,6 +12,7 @@ CHOICES = {
     "negatives": ("batch", "all"),
     "normalise": ("backbone", "unit"),
     "inputs": ("auto", "normalised"),
+    "precision": ("float32", "bfloat16"),
     "head": ("ncm", "lda", "ridge"),
     "head_features": ("z", "q", "zq", "layers"),
     "metric": ("cosine", "euclidean"),
@@ -123,6 +124,7 @@ class F2OCLConfig(HeadOptions):
         normalise: ``"backbone"``, mean and deviation of the backbone's configuration; ``"unit"``, none.
         inputs: ``"auto"``, uint8 of any size or floats in [0, 1]; ``"normalised"``, floats that are
             passed to the backbone untouched.
+        precision: of the frozen backbone, see :class:`avalanche_f2ocl.backbone.PromptableViT`.
         seed: drives every random draw.
         head, head_features, metric, shrinkage, priors, projection, ridge: see :class:`HeadOptions`.
 
@@ -153,6 +155,7 @@ class F2OCLConfig(HeadOptions):
     exclude_self: bool = False
     normalise: str = "backbone"
     inputs: str = "auto"
+    precision: str = "float32"
     seed: int = 0
 
     def __post_init__(self) -> None:

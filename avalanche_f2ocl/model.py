@@ -66,6 +66,7 @@ class F2OCLModel(OnlineModel):
             prompt_position=config.prompt_position,
             normalise=config.normalise,
             inputs=config.inputs,
+            precision=config.precision,
         )
         dim = encoder.embed_dim
         super().__init__(encoder, make_head(config, feature_count(config.head_features, encoder), config.seed))

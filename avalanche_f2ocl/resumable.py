@@ -105,7 +105,7 @@ class Resumable:
         threads, the run ends bit for bit as if it had never stopped.
 
         Args:
-            path: written by :meth:`save` or :class:`avalanche_f2ocl.checkpoint.CheckpointPlugin`.
+            path: written by :meth:`save` or :class:`avalanche_f2ocl.CheckpointPlugin`.
             missing_ok: whether there may be no file yet.
 
         Returns:

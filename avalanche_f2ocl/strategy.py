@@ -33,7 +33,7 @@ class F2OCLStrategy(OnlineStrategy):
         image_size: side in pixels; default the backbone's own.
         prompt_length, lr, betas, lr_decay, temperature, passes, keys, prompt_assignment, prompt_election,
             prompt_init, prompt_position, readout, key_update, key_lr, negatives, exclude_self,
-            normalise, inputs, seed: see :class:`avalanche_f2ocl.config.F2OCLConfig`.
+            normalise, inputs, precision, seed: see :class:`avalanche_f2ocl.config.F2OCLConfig`.
         head, head_features, metric, shrinkage, priors, projection, ridge: see
             :class:`avalanche_f2ocl.config.HeadOptions`.
         train_mb_size: B; the mini-batch that one contrastive loss sees.
@@ -87,6 +87,7 @@ class F2OCLStrategy(OnlineStrategy):
         ridge: float | None = None,
         normalise: str = "backbone",
         inputs: str = "auto",
+        precision: str = "float32",
         seed: int = 0,
         train_mb_size: int = 10,
         train_epochs: int = 1,
@@ -124,6 +125,7 @@ class F2OCLStrategy(OnlineStrategy):
             ridge=ridge,
             normalise=normalise,
             inputs=inputs,
+            precision=precision,
             seed=seed,
         )
         model = F2OCLModel(backbone, weights=weights, image_size=image_size, config=config)

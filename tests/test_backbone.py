@@ -116,3 +116,17 @@ def test_name_has_the_full_tag(vit):
     assert PromptableViT(vit).name == "micro_vit"
     tiny = timm.create_model("vit_tiny_patch16_224.augreg_in21k")
     assert PromptableViT(tiny).name == "vit_tiny_patch16_224.augreg_in21k"
+
+
+def test_bfloat16_gives_float32_embeddings_near_those_of_float32(vit, images, draw):
+    exact, fast = PromptableViT(vit), PromptableViT(vit, precision="bfloat16")
+    prompts = [torch.randn(1, 5, 128, generator=draw)]
+    prompts.append(prompts[0].clone())
+    for backbone, prompt in zip((exact, fast), prompts, strict=True):
+        prompt.requires_grad_()
+        backbone.encode(images, prompt).square().sum().backward()
+    z, expected = fast.encode(images, prompts[1]), exact.encode(images, prompts[0])
+    assert z.dtype == fast.encode_layers(fast.tokens(images))[1].dtype == prompts[1].grad.dtype == torch.float32
+    assert not torch.equal(z, expected) and torch.cosine_similarity(z, expected).min() > 0.999
+    assert torch.cosine_similarity(prompts[0].grad.flatten(), prompts[1].grad.flatten(), dim=0) > 0.99
+    assert fast.checksum == exact.checksum and vit.cls_token.dtype == torch.float32

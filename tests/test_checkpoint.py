@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader
 
 from avalanche_f2ocl import F2OCLStrategy, ViTNCM
 from avalanche_f2ocl.baselines import ER
-from avalanche_f2ocl.checkpoint import CheckpointPlugin, learned_tensors, read_checkpoint
+from avalanche_f2ocl.checkpoint import learned_tensors, read_checkpoint
 from avalanche_f2ocl.loading import load_vit
 from avalanche_f2ocl.safe_file import read_safe_file, write_safe_file
 from benchmarks.kills import WRITE_STEPS, finish, in_a_child, kill, survives
@@ -126,6 +126,26 @@ def test_classes_with_few_samples_are_left_out(vit, digits, path):
         F2OCLStrategy(backbone=vit, evaluator=None, prompt_length=3).resume(path)
 
 
+@pytest.mark.parametrize("projection", [0, 30])
+def test_nor_does_their_sample_stay_in_the_second_moments(projection, vit, digits, path):
+    options = dict(backbone=vit, evaluator=None, head="ridge", projection=projection)
+    strategy = train_online(ViTNCM(**options), digits.train_stream[:1])
+    moment = strategy.model.head.moment.clone()
+    images, labels = as_tensors(digits.train_stream[1])
+    strategy.model.learn(images[:1], labels[:1])
+    strategy.save(path, min_class_count=2)
+    loaded = ViTNCM.load(path, backbone=vit, evaluator=None).model.head.moment
+    assert not torch.allclose(strategy.model.head.moment, moment)
+    torch.testing.assert_close(loaded, moment)
+
+
+def test_weights_of_another_precision_do_not_go_into_the_file(vit, path):
+    strategy = ViTNCM(backbone=vit, evaluator=None, precision="bfloat16")
+    with pytest.raises(ValueError, match="backbone=True: weights in bfloat16"):
+        strategy.save(path, backbone=True)
+    assert not path.exists()
+
+
 @pytest.fixture
 def saved(vit, digits, path):
     strategy = F2OCLStrategy(backbone=vit, evaluator=None, prompt_length=3)
@@ -213,25 +233,6 @@ def test_er_is_not_saved_because_it_stores_images(vit, path):
     with pytest.raises(NotImplementedError, match="stores images"):
         ER(backbone=vit, evaluator=None).save(path)
     assert not path.exists()
-
-
-def test_the_plugin_saves_as_often_as_it_says(vit, digits, path, monkeypatch):
-    saves = []
-    strategy = ViTNCM(backbone=vit, evaluator=None, plugins=[CheckpointPlugin(path, every_batches=3)])
-    monkeypatch.setattr(strategy, "save", lambda p: saves.append(strategy.model.batches))
-    train_online(strategy, digits.train_stream[:3])
-    assert saves == [3, 6, 9, 12]
-    saves.clear()
-    strategy = ViTNCM(backbone=vit, evaluator=None, plugins=[CheckpointPlugin(path, every_seconds=1e-6)])
-    monkeypatch.setattr(strategy, "save", lambda p: saves.append(strategy.model.batches))
-    train_online(strategy, digits.train_stream[:1])
-    assert saves == [1, 2, 3, 4]
-
-
-@pytest.mark.parametrize("options", [{}, {"every_batches": 0}, {"every_seconds": -1.0}], ids=str)
-def test_intervals_out_of_range(options, path):
-    with pytest.raises(ValueError, match="every_"):
-        CheckpointPlugin(path, **options)
 
 
 @pytest.mark.parametrize("fails", ["fetch", "check"])

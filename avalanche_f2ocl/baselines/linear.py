@@ -119,7 +119,7 @@ class LinearStrategy(OnlineStrategy):
     """Online training of the linear head; forgets, as its softmax leans to the latest classes.
 
     Args:
-        backbone, weights, image_size, normalise, inputs: as :class:`avalanche_f2ocl.F2OCLStrategy`.
+        backbone, weights, image_size, normalise, inputs, precision: as :class:`avalanche_f2ocl.F2OCLStrategy`.
         readout: ``"cls"`` or ``"patch"``.
         lr: the optimiser's step size.
         mask_logits: ``"none"`` or ``"batch"``, see :class:`LinearModel`.
@@ -143,6 +143,7 @@ class LinearStrategy(OnlineStrategy):
         readout: str = "cls",
         normalise: str = "backbone",
         inputs: str = "auto",
+        precision: str = "float32",
         lr: float = 0.01,
         mask_logits: str = "none",
         model_type: Callable[[PromptableViT, float, str], LinearModel] = LinearModel,
@@ -151,7 +152,7 @@ class LinearStrategy(OnlineStrategy):
     ):
         check_positive("lr", lr)
         encoder = PromptableViT.load(
-            backbone, weights, image_size, readout=readout, normalise=normalise, inputs=inputs
+            backbone, weights, image_size, readout=readout, normalise=normalise, inputs=inputs, precision=precision
         )
         model = model_type(encoder, lr, mask_logits)
         super().__init__(

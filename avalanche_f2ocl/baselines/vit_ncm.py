@@ -99,7 +99,7 @@ class ViTNCM(OnlineStrategy):
     """The paper's ViT-NCM baseline: F2OCL's limit without prompts.
 
     Args:
-        backbone, weights, image_size, normalise, inputs, seed: as :class:`avalanche_f2ocl.F2OCLStrategy`.
+        backbone, weights, image_size, normalise, inputs, precision, seed: as :class:`avalanche_f2ocl.F2OCLStrategy`.
         readout: ``"cls"`` or ``"patch"``.
         head, metric, shrinkage, priors, projection, ridge: see :class:`avalanche_f2ocl.config.HeadOptions`; the
             default is the paper's baseline.
@@ -130,12 +130,13 @@ class ViTNCM(OnlineStrategy):
         ridge: float | None = None,
         normalise: str = "backbone",
         inputs: str = "auto",
+        precision: str = "float32",
         seed: int = 0,
         plugins: Sequence[SupervisedPlugin] | None = None,
         **options: Any,
     ):
         encoder = PromptableViT.load(
-            backbone, weights, image_size, readout=readout, normalise=normalise, inputs=inputs
+            backbone, weights, image_size, readout=readout, normalise=normalise, inputs=inputs, precision=precision
         )
         model = ViTNCMModel(
             encoder,

@@ -79,9 +79,13 @@ class SecondMomentHead(ClassMeans):
         # Classes that have come since it was solved have no sample yet.
         return mask_unseen(F.pad(scores, (0, len(counts) - len(weight))), counts)
 
+    def moment_without(self, rows: Tensor) -> Tensor:
+        """The moment less the parts of the means of ``rows (R,)``: all there is of a class with one sample."""
+        sums = getattr(self, self.feature_sums_name)[rows]
+        return self.moment - sums.T @ (sums / self.counts[rows].clamp(min=1).unsqueeze(1))
+
     def remove_row(self, row: int) -> None:
-        sums, count = getattr(self, self.feature_sums_name)[row], self.counts[row]
-        self.moment.addr_(sums, sums / count.clamp(min=1), alpha=-1)
+        self.moment = self.moment_without(torch.tensor([row], device=self.moment.device))
         super().remove_row(row)
         if self.num_rows == 0:
             self.moment.zero_()
