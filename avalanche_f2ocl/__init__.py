@@ -1,6 +1,13 @@
 """Rehearsal-free, task-free online class-incremental learning on frozen ViTs, for Avalanche."""
 
 from avalanche_f2ocl.baselines import ViTNCM
+from avalanche_f2ocl.boundary_free_streams import (
+    drifting_stream,
+    long_tailed_stream,
+    recurring_stream,
+    shuffled_stream,
+    si_blurry_stream,
+)
 from avalanche_f2ocl.checkpoint_plugin import CheckpointPlugin
 from avalanche_f2ocl.metrics import f2ocl_metrics
 from avalanche_f2ocl.model import F2OCLModel
@@ -27,6 +34,11 @@ __all__ = [
     "ViTNCM",
     "check_rehearsal_free",
     "class_incremental_stream",
+    "drifting_stream",
     "f2ocl_metrics",
     "held_bytes",
+    "long_tailed_stream",
+    "recurring_stream",
+    "shuffled_stream",
+    "si_blurry_stream",
 ]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 from avalanche.benchmarks import CLScenario, benchmark_from_datasets, with_classes_timeline
-from avalanche.benchmarks.utils import AvalancheDataset, as_classification_dataset
+from avalanche.benchmarks.utils import as_classification_dataset
 from torch import Tensor
 
 from avalanche_f2ocl import datasets
@@ -61,18 +61,30 @@ def class_incremental_stream(
         raise ValueError(f"groups={groups}: the data has {len(ids)} classes, so at most {len(ids)} groups")
     order = ids[torch.randperm(len(ids), generator=generator(seed, "class-order"))]
     parts = [torch.from_numpy(part) for part in np.array_split(order.numpy(), groups)]
-    test = [_subset(data.test, part) for part in parts]
-    train = [_subset(data.train, part, generator(seed, "sample-order", i)) for i, part in enumerate(parts)]
+    train, test = ([_samples(part.targets, classes) for classes in parts] for part in (data.train, data.test))
+    train = [
+        part[torch.randperm(len(part), generator=generator(seed, "sample-order", i))] for i, part in enumerate(train)
+    ]
+    return make_benchmark(data, train, test, order.tolist(), seed)
+
+
+def make_benchmark(
+    data: datasets.LoadedData, train: Sequence[Tensor], test: Sequence[Tensor], class_order: list[int], seed: int
+) -> CLScenario:
+    """A benchmark of experiences without task labels, with what every stream tells of itself.
+
+    Args:
+        data: images and labels.
+        train, test: for each experience the indices of its samples, in order, ``(n,)`` int64.
+        class_order, seed: become attributes, as do the data's ``class_names``.
+    """
+    train = [as_classification_dataset(data.train).subset(part.tolist()) for part in train]
+    test = [as_classification_dataset(data.test).subset(part.tolist()) for part in test]
     benchmark = with_classes_timeline(benchmark_from_datasets(train=train, test=test))
-    benchmark.class_order, benchmark.class_names, benchmark.seed = order.tolist(), data.class_names, seed
+    benchmark.class_order, benchmark.class_names, benchmark.seed = class_order, data.class_names, seed
     return benchmark
 
 
-def _subset(
-    data: datasets.ImageTensors, classes: Tensor, draw: torch.Generator | None = None
-) -> AvalancheDataset:
-    """The samples of some classes, shuffled if there is a generator."""
-    chosen = torch.isin(torch.tensor(data.targets), classes).nonzero().squeeze(1)
-    if draw is not None:
-        chosen = chosen[torch.randperm(len(chosen), generator=draw)]
-    return as_classification_dataset(data).subset(chosen.tolist())
+def _samples(targets: list[int], classes: Tensor) -> Tensor:
+    """Indices of the samples of some classes."""
+    return torch.isin(torch.tensor(targets), classes).nonzero().squeeze(1)
