@@ -62,7 +62,7 @@ def run_online(strategy: SupervisedTemplate, benchmark: CLScenario, progress: bo
     tests_so_far = np.cumsum([len(experience.dataset) for experience in test])
     total = sum(len(experience.dataset) for experience in benchmark.train_stream) + int(tests_so_far.sum())
     with tqdm(total=total, unit="img", desc=type(strategy).__name__, disable=not progress, mininterval=1) as bar:
-        counter = _CountImages(bar)
+        counter = CountImages(bar)
         strategy.plugins.append(counter)
         try:
             for group, experience in enumerate(benchmark.train_stream):
@@ -77,7 +77,9 @@ def run_online(strategy: SupervisedTemplate, benchmark: CLScenario, progress: bo
     return OnlineResult(matrix.T, *(last.get(name) for name in names), time.perf_counter() - start)
 
 
-class _CountImages(SupervisedPlugin):
+class CountImages(SupervisedPlugin):
+    """Moves a bar by the images of each mini-batch, in training and in evaluation."""
+
     def __init__(self, bar: tqdm):
         super().__init__()
         self.bar = bar
