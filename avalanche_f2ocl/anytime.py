@@ -126,7 +126,9 @@ def run_anytime(
     tests = [np.flatnonzero(seen_from < point) for point in points]
     if len(tests[0]) == 0:
         raise ValueError(f"there is no test image of a class among the first {points[0]} training samples")
-    online = split_online_stream(benchmark_from_datasets(train=[train]).train_stream, strategy.train_mb_size, False)
+    online = split_online_stream(
+        benchmark_from_datasets(train=[train]).train_stream, strategy.train_mb_size, shuffle=False
+    )
     predictors = [PrequentialAccuracy()] if prequential else []
     plugins, metrics = list(strategy.plugins), list(strategy.evaluator.metrics)
     total = len(train) + sum(map(len, tests))
