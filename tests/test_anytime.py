@@ -8,9 +8,8 @@ from avalanche.benchmarks.utils import as_classification_dataset
 from avalanche.core import SupervisedPlugin
 from torch.utils.data import TensorDataset
 
-from avalanche_f2ocl import F2OCLStrategy, ViTNCM, class_incremental_stream, drifting_stream
+from avalanche_f2ocl import CheckpointPlugin, F2OCLStrategy, ViTNCM, class_incremental_stream, drifting_stream
 from avalanche_f2ocl.anytime import area_under_curve, evaluation_points, run_anytime
-from avalanche_f2ocl.checkpoint import CheckpointPlugin
 from avalanche_f2ocl.datasets import ImageTensors, load
 from avalanche_f2ocl.online_model import Prediction
 from tests.contracts.strategies import STRATEGIES
