@@ -44,8 +44,12 @@ class LinearHead(ClassRows):
         """``(B, D)`` to ``(B, C)``, unmasked."""
         return F.linear(z, self.used("weight"), self.used("bias"))
 
+    def training_logits(self, z: Tensor, rows: Tensor) -> Tensor:
+        """``(B, D)`` to ``(B, R)`` for the classes ``rows (R,)`` alone; gradients flow to them."""
+        return F.linear(z, self.trainable("weight", rows), self.trainable("bias", rows))
+
     def logits(self, z: Tensor) -> Tensor:
-        """The same, masked where a class has had no sample."""
+        """The same as :meth:`forward`, masked where a class has had no sample."""
         return mask_unseen(self(z), self.used("counts"))
 
 
@@ -79,8 +83,7 @@ class LinearModel(OnlineModel):
             rows, targets = batch.class_rows, batch.local
         else:
             rows, targets = torch.arange(self.head.num_rows, device=self.device), batch.rows
-        logits = F.linear(z, self.head.trainable("weight", rows), self.head.trainable("bias", rows))
-        return F.cross_entropy(logits, targets)
+        return F.cross_entropy(self.head.training_logits(z, rows), targets)
 
     @torch.no_grad()
     def end_batch(self, batch: OnlineBatch) -> None:

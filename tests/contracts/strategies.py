@@ -1,7 +1,7 @@
 """Every strategy there is; a new one is added here and has to keep the contract."""
 
 from avalanche_f2ocl import F2OCLStrategy, ViTNCM
-from avalanche_f2ocl.baselines import ER, L2P, DualPrompt, LinearStrategy, LwF, RandomPrompt
+from avalanche_f2ocl.baselines import ER, L2P, DualPrompt, LinearStrategy, LwF, RandomPrompt, SharedPrompt
 
 SMALL = dict(prompt_length=3)
 
@@ -21,6 +21,7 @@ STRATEGIES = {
     "lwf-task-free": lambda **o: LwF(refresh_every=3, **o),
     "l2p": lambda **o: L2P(**SMALL, top_k=2, **o),
     "l2p-ncm": lambda **o: L2P(**SMALL, top_k=2, mask_logits="batch", classifier="ncm", **o),
+    "shared-prompt": lambda **o: SharedPrompt(length=2, **o),
     "dualprompt": lambda **o: DualPrompt(g_length=2, e_length=3, mask_logits="batch", **o),
     "dualprompt-ncm": lambda **o: DualPrompt(g_length=2, e_length=3, classifier="ncm", **o),
 }
