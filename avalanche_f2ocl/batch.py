@@ -26,6 +26,7 @@ class OnlineBatch:
         initial: ``(B, D)``, each sample's stand-in for the prototype of a class that is new in this
             mini-batch; set by the first pass.
         prompted: what a prompted baseline's forward gave, for its loss.
+        q_layers: what the last blocks put out beside q, ``(B, blocks, K, D)``, where the head needs it.
         features: what the head of a baseline without prompts sees, ``(B, F)``.
     """
 
@@ -39,6 +40,7 @@ class OnlineBatch:
         self.initial: Tensor | None = None
         self.prompted: tuple[Tensor, ...] | None = None
         self.features: Tensor | None = None
+        self.q_layers: Tensor | None = None
 
     @cached_property
     def tokens(self) -> Tensor:

@@ -38,9 +38,10 @@ def save(strategy: "OnlineStrategy", path: str | Path, backbone: bool = False, m
         left_out = int((~kept).sum())
         names = _class_row_names(strategy)
         tensors = {name: t[kept[: len(t)]] if name in names else t for name, t in tensors.items()}
-        if isinstance(strategy.model.head, SecondMomentHead):
-            rows = (~kept).nonzero().squeeze(1).to(strategy.device)
-            tensors["model.head.moment"] = strategy.model.head.moment_without(rows)
+        rows = (~kept).nonzero().squeeze(1).to(strategy.device)
+        for name, part in strategy.model.named_modules():
+            if isinstance(part, SecondMomentHead):
+                tensors[f"model.{name}.moment"] = part.moment_without(rows)
     if backbone:
         if strategy.model.backbone.precision != "float32":
             raise ValueError("backbone=True: weights in bfloat16 are not the backbone's; allowed in float32 alone")

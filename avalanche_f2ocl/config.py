@@ -14,7 +14,7 @@ CHOICES = {
     "inputs": ("auto", "normalised"),
     "precision": ("float32", "bfloat16"),
     "head": ("ncm", "lda", "ridge"),
-    "head_features": ("z", "q", "zq", "layers"),
+    "head_features": ("z", "q", "zq", "layers", "ensemble"),
     "metric": ("cosine", "euclidean"),
     "priors": ("equal", "counts"),
 }
@@ -56,7 +56,8 @@ class HeadOptions:
         head: ``"ncm"``, nearest class mean; ``"lda"``, linear discriminant analysis; ``"ridge"``, ridge regression of
             one-hot labels. The last two are solved when a prediction is asked for after an update.
         head_features: ``"z"``, the embedding under prompts; ``"q"``, the one without; ``"zq"``, both; ``"layers"``,
-            class token and mean patch after each of the last four blocks, from the forward pass that gives z.
+            class token and mean patch after each of the last four blocks, from the forward pass that gives z;
+            ``"ensemble"``, two heads whose logits are added, on those layers and on those of the pass that gives q.
         metric: of ``head="ncm"``.
         shrinkage, priors: of ``head="lda"``, see :class:`avalanche_f2ocl.heads.LDAHead`.
         projection, ridge: of ``head="ridge"``, see :class:`avalanche_f2ocl.heads.RidgeHead`.

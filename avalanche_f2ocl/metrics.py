@@ -222,7 +222,7 @@ def _right_under(strategy, rows: Tensor) -> Tensor:
     """Right answers under the prompts of ``rows (B,)`` on the CPU; -1 (no such prompt) is never right."""
     rows = rows.to(strategy.device)
     prediction = strategy.mb_prediction
-    logits = strategy.model.logits_under(prediction.tokens, rows.clamp(min=0).unsqueeze(1), prediction.q)
+    logits = strategy.model.logits_under(prediction.tokens, rows.clamp(min=0).unsqueeze(1), prediction.unprompted)
     return (strategy.model.class_ids[logits.argmax(1)] == strategy.mb_y) & (rows >= 0)
 
 

@@ -89,6 +89,11 @@ class F2OCLModel(OnlineModel):
     def prototypes(self) -> ClassMeans:
         return self.head if self.z_means is None else self.z_means
 
+    def begin_batch(self, images: Tensor, labels: Tensor) -> OnlineBatch:
+        batch = super().begin_batch(images, labels)
+        batch.q, batch.q_layers = self._query(images, batch.tokens)
+        return batch
+
     def learn_batch(self, batch: OnlineBatch) -> None:
         """Prompts by ``passes`` steps on the contrastive loss, then keys, then prototypes."""
         for _ in range(self.config.passes):
@@ -130,7 +135,8 @@ class F2OCLModel(OnlineModel):
         z, layers = self._encode(batch.tokens, self._batch_prompts(batch, trainable=False))
         if self.z_means is not None:
             self.z_means.update(z, batch.rows)
-        self.head.update(head_features(self.config.head_features, z, batch.q, layers), batch.rows)
+        features = head_features(self.config.head_features, z, batch.q, layers, batch.q_layers)
+        self.head.update(features, batch.rows)
         self.batches += 1
 
     def batch_logits(self, batch: OnlineBatch) -> Tensor:
@@ -139,9 +145,16 @@ class F2OCLModel(OnlineModel):
 
     def _encode(self, tokens: Tensor, prompts: Tensor) -> tuple[Tensor, Tensor | None]:
         """Embeddings under prompts, and the layers where the head wants them."""
-        if self.config.head_features == "layers":
+        if self.config.head_features in ("layers", "ensemble"):
             return self.backbone.encode_layers(tokens, prompts, LAST_BLOCKS)
         return self.backbone.encode_tokens(tokens, prompts), None
+
+    @torch.no_grad()
+    def _query(self, images: Tensor, tokens: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Embeddings without prompts, and the layers where the head wants them."""
+        if self.config.head_features == "ensemble":
+            return self.backbone.encode_layers(tokens, last=LAST_BLOCKS)
+        return self.backbone.query(images, tokens), None
 
     def _batch_prompts(self, batch: OnlineBatch, trainable: bool) -> Tensor:
         if self.config.prompt_assignment == "label":
@@ -157,24 +170,25 @@ class F2OCLModel(OnlineModel):
     def predict_batch(self, images: Tensor) -> Prediction:
         """Retrieves each image's prompts by its nearest keys (Eq. 10) and scores it under them (Eq. 11)."""
         tokens = self.backbone.tokens(images)
-        q = self.backbone.query(images, tokens)
+        unprompted = q, _ = self._query(images, tokens)
         scores = key_scores(q, self.keys.vectors(), self.head.used("counts"))
         key_rows = scores.topk(min(self.config.keys, scores.shape[1]), dim=1).indices
-        return Prediction(self.logits_under(tokens, key_rows, q), tokens, q, key_rows)
+        return Prediction(self.logits_under(tokens, key_rows, unprompted), tokens, unprompted, key_rows)
 
     @torch.no_grad()
-    def logits_under(self, tokens: Tensor, rows: Tensor, q: Tensor) -> Tensor:
+    def logits_under(self, tokens: Tensor, rows: Tensor, unprompted: tuple[Tensor, Tensor | None]) -> Tensor:
         """Scores under given prompts.
 
         Args:
             tokens: ``(B, T, D)``.
             rows: whose prompts, concatenated in this order, ``(B, K)`` int64.
-            q: unprompted embeddings, ``(B, D)``.
+            unprompted: as in :class:`avalanche_f2ocl.online_model.Prediction`.
 
         Returns:
             ``(B, C)``.
         """
-        if self.config.head_features == "q":
+        (q, q_layers), kind = unprompted, self.config.head_features
+        if kind == "q":
             return self.head.logits(q)
-        z, layers = self._encode(tokens, self.pool.prompts[rows].flatten(1, 2))
-        return self.head.logits(head_features(self.config.head_features, z, q, layers))
+        z, z_layers = self._encode(tokens, self.pool.prompts[rows].flatten(1, 2))
+        return self.head.logits(head_features(kind, z, q, z_layers, q_layers))

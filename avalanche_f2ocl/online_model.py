@@ -24,14 +24,14 @@ class Prediction:
     Attributes:
         logits: ``(B, C)``.
         tokens: the blocks' input, ``(B, T, D)``.
-        q: unprompted embeddings, ``(B, D)``, where they were needed.
+        unprompted: embeddings without prompts, ``(B, D)``, and layers where the head needs them.
         key_rows: rows of the retrieved class prompts, nearest key first, ``(B, K)``; None without such.
         pool_rows: the same for a pool of prompts that belong to no class.
     """
 
     logits: Tensor
     tokens: Tensor
-    q: Tensor | None = None
+    unprompted: tuple[Tensor, Tensor | None] | None = None
     key_rows: Tensor | None = None
     pool_rows: Tensor | None = None
 

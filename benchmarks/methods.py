@@ -5,9 +5,11 @@ from typing import Any
 
 from avalanche_f2ocl import F2OCLStrategy, ViTNCM
 from avalanche_f2ocl.base_strategy import OnlineStrategy
-from avalanche_f2ocl.baselines import ER, L2P, DualPrompt, LinearStrategy, LwF, RandomPrompt
+from avalanche_f2ocl.baselines import ER, L2P, DualPrompt, LinearStrategy, LwF, RandomPrompt, SharedPrompt
 
-METHODS: dict[str, tuple[Callable[..., OnlineStrategy], dict[str, Any]]] = {
+Methods = dict[str, tuple[Callable[..., OnlineStrategy], dict[str, Any]]]
+
+OF_THE_PAPER: Methods = {
     "f2ocl": (F2OCLStrategy, {}),
     "f2ocl-seen": (F2OCLStrategy, {"prompt_election": "seen"}),
     "f2ocl-constant-lr": (F2OCLStrategy, {"lr_decay": 0.0}),
@@ -27,6 +29,18 @@ METHODS: dict[str, tuple[Callable[..., OnlineStrategy], dict[str, Any]]] = {
     "dualprompt-mask": (DualPrompt, {"mask_logits": "batch"}),
     "dualprompt-ncm": (DualPrompt, {"mask_logits": "batch", "classifier": "ncm"}),
 }
+
+LAYERS = {"head": "ridge", "head_features": "layers", "projection": 0}
+BEYOND: Methods = {
+    "f2ocl-best": (F2OCLStrategy.best, {}),
+    "random-prompt-ridge": (RandomPrompt, LAYERS),
+    "vit-lda": (ViTNCM, {"head": "lda"}),
+    "vit-ridge": (ViTNCM, {"head": "ridge", "projection": 2000}),
+    "vit-ridge-layers": (ViTNCM, LAYERS),
+    "shared-prompt": (SharedPrompt, {}),
+}
+
+METHODS = OF_THE_PAPER | BEYOND
 
 
 def make_strategy(method: str, **options: Any) -> OnlineStrategy:

@@ -24,13 +24,17 @@ from avalanche.benchmarks import CLScenario
 from avalanche.core import SupervisedPlugin
 from avalanche.training.plugins import EvaluationPlugin
 
-from avalanche_f2ocl import class_incremental_stream, f2ocl_metrics
+from avalanche_f2ocl import f2ocl_metrics
+from avalanche_f2ocl.anytime import run_anytime
 from avalanche_f2ocl.base_strategy import OnlineStrategy
+from avalanche_f2ocl.config import HeadOptions
 from avalanche_f2ocl.loading import MICRO_VIT, load_vit
 from avalanche_f2ocl.metrics import AccuracyMatrix
 from avalanche_f2ocl.online import run_online
 from benchmarks.cache import QueryCache
 from benchmarks.methods import METHODS, make_strategy
+from benchmarks.side_heads import LastFeatures, SideHead
+from benchmarks.streams import STREAMS, make_stream
 
 RESULTS = Path(__file__).parent / "results"
 PACKAGES = ("avalanche-f2ocl", "avalanche-lib", "torch", "timm", "torchvision", "numpy")
@@ -75,6 +79,10 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device")
     parser.add_argument("--options", type=json.loads, default={}, help="more of the strategy's options, as JSON")
+    parser.add_argument("--stream", choices=STREAMS, default="groups", help="others have one group")
+    parser.add_argument("--every", type=int, help="accuracy at any time, every so many samples, instead of by groups")
+    parser.add_argument("--held-out", type=int, help="training images of each class that stand for the test images")
+    parser.add_argument("--heads", type=json.loads, default={}, help="head options by name, more heads on the training")
     parser.add_argument("--eval-keys", type=int, nargs="+", help="numbers of keys the trained model is evaluated with")
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--cache", type=Path, help="folder that keeps unprompted embeddings between runs")
@@ -83,8 +91,7 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
 
 
 def result_path(args: argparse.Namespace) -> Path:
-    name = f"{args.method}-{Path(args.dataset).stem}-{args.backbone}-s{args.seed}.json"
-    return args.results / args.table / name
+    return args.results / args.table / f"{args.method}-{Path(args.dataset).stem}-{args.backbone}-s{args.seed}.json"
 
 
 def weights_sha256(backbone: str, weights: str | None, vit: torch.nn.Module) -> str:
@@ -131,49 +138,79 @@ def peak_memory_bytes(device: torch.device) -> int:
     return peak if platform.system() == "Darwin" else peak * 1024
 
 
-def run(args: argparse.Namespace) -> tuple[dict, np.ndarray, np.ndarray]:
-    """Carries a run out; returns its record, and final predictions and labels by test image."""
-    benchmark: CLScenario = class_incremental_stream(
-        args.dataset, args.groups, args.seed, args.train_per_class, args.test_per_class
-    )
+def run(args: argparse.Namespace) -> dict[str, tuple[dict, np.ndarray, np.ndarray]]:
+    """Carries a run out; returns by method its record, and final predictions and labels by test image."""
+    benchmark = make_stream(args)
     vit, answers = load_vit(args.backbone, args.weights, args.image_size), FinalAnswers()
-    evaluator = EvaluationPlugin(*f2ocl_metrics())
+    matrix, *others = f2ocl_metrics()
+    evaluator = EvaluationPlugin(matrix, *others)
     given = {"seed": args.seed, "device": args.device, **args.options}
     strategy = make_strategy(args.method, backbone=vit, plugins=[answers], evaluator=evaluator, **given)
     checksum = weights_sha256(args.backbone, args.weights, vit)
     backbone = strategy.model.backbone
     if args.cache is not None:
         # Whatever changes an unprompted embedding is in the name.
-        parts = (checksum[:12], backbone.image_size, backbone.readout, Path(args.dataset).stem)
+        parts = [checksum[:12], backbone.image_size, backbone.readout, Path(args.dataset).stem]
+        parts += [backbone.precision] if backbone.precision != "float32" else []
         cache = QueryCache(backbone, args.cache / ("-".join(map(str, parts)) + ".npz"))
-    result = run_online(strategy, benchmark, progress=not args.quiet)
+    last = LastFeatures(backbone) if args.heads else None
+    heads = {name: SideHead(HeadOptions(**o), backbone, last, args.seed) for name, o in args.heads.items()}
+    evaluator.metrics = [matrix, *heads.values(), *others]
+    result = run_stream(strategy, benchmark, args)
     if args.cache is not None:
         cache.save()
-    final_answers = answers.by_class()
-    histogram = dict(sorted(Counter(answers.keys).items())) if answers.keys else None
     device = strategy.device
-    record = {
-        "method": args.method,
+    shared = {
         "dataset": Path(args.dataset).stem,
         "backbone": args.backbone,
         "weights_sha256": checksum,
         "image_size": backbone.image_size,
         "train_per_class": args.train_per_class,
-        "test_per_class": args.test_per_class,
+        "test_per_class": args.held_out or args.test_per_class,
         "seed": args.seed,
-        "config": {"groups": args.groups, "cached_queries": args.cache is not None}
-        | {name: value for name, value in strategy.options.items() if name != "seed"},
         "versions": {name: version(name) for name in PACKAGES} | {"python": platform.python_version()},
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
-        "T": [[per_cent(value) for value in row] for row in result.T],
-        **{name: per_cent(getattr(result, name)) for name in ("A_n", "A_n_samples", "F_n", "A_k", "UB", "random_key")},
+    }
+    config = {"stream": args.stream, "groups": args.groups, "held_out": args.held_out}
+    config |= {"cached_queries": args.cache is not None}
+    config |= {name: value for name, value in strategy.options.items() if name != "seed"}
+    histogram = dict(sorted(Counter(answers.keys).items())) if answers.keys else None
+    record = {
+        "method": args.method,
+        **shared,
+        "config": config,
+        **result,
         "prompt_norm": prompt_norm(strategy),
         "key_histogram": histogram,
         "A_n_by_keys": accuracy_by_keys(strategy, benchmark, args.eval_keys) if args.eval_keys else None,
-        "seconds": round(result.seconds, 1),
         "peak_memory_bytes": peak_memory_bytes(device),
     }
-    return record, *final_answers
+    records = {args.method: (record, *answers.by_class())}
+    for name, head in heads.items():
+        own = {"config": config | args.heads[name] | {"trained_with": args.method}, "T": in_per_cent(head.T)}
+        own |= {figure: per_cent(value) for figure, value in head.figures.items()}
+        # What is the same for every head of the training, or was not measured.
+        own |= {"A_k": result["A_k"], "UB": None, "random_key": None, "seconds": result["seconds"]}
+        records[name] = {"method": name, **shared, **own}, *head.by_class()
+    return records
+
+
+def run_stream(strategy: OnlineStrategy, benchmark: CLScenario, args: argparse.Namespace) -> dict:
+    """Trains and evaluates; the result's figures, in per cent and seconds."""
+    if args.every is not None:
+        result = run_anytime(strategy, benchmark, args.every, progress=not args.quiet)
+        curve = {"samples": result.samples.tolist(), "accuracy": [per_cent(value) for value in result.accuracy]}
+        curve |= {"classes_seen": result.classes_seen.tolist()}
+        figures = {"A_auc": per_cent(result.A_auc), "A_last": per_cent(result.A_last)}
+        return curve | figures | {"seconds": round(result.seconds, 1)}
+    result = run_online(strategy, benchmark, progress=not args.quiet)
+    names = ("A_n", "A_n_samples", "F_n", "A_k", "UB", "random_key")
+    figures = {name: per_cent(getattr(result, name)) for name in names}
+    return {"T": in_per_cent(result.T), **figures, "seconds": round(result.seconds, 1)}
+
+
+def in_per_cent(T: np.ndarray) -> list[list[float | None]]:
+    return [[per_cent(value) for value in row] for row in T]
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -182,13 +219,16 @@ def main(argv: list[str] | None = None) -> None:
     path = result_path(args)
     if path.exists():
         return
-    record, predictions, labels = run(args)
+    records = run(args)
     path.parent.mkdir(parents=True, exist_ok=True)
-    np.savez_compressed(path.with_suffix(".npz"), predictions=predictions.astype("i4"), labels=labels.astype("i4"))
-    # The JSON says that the run is done, so it comes last and whole.
-    unfinished = path.with_suffix(".tmp")
-    unfinished.write_text(json.dumps(record, indent=1) + "\n")
-    os.replace(unfinished, path)
+    # The method's own JSON says that the run is done, so it comes last and whole.
+    for name in reversed(records):
+        record, predictions, labels = records[name]
+        path = result_path(argparse.Namespace(**{**vars(args), "method": name}))
+        np.savez_compressed(path.with_suffix(".npz"), predictions=predictions.astype("i4"), labels=labels.astype("i4"))
+        unfinished = path.with_suffix(".tmp")
+        unfinished.write_text(json.dumps(record, indent=1) + "\n")
+        os.replace(unfinished, path)
 
 
 if __name__ == "__main__":

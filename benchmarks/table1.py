@@ -12,7 +12,7 @@ import argparse
 from pathlib import Path
 
 from benchmarks.launch import launch
-from benchmarks.methods import METHODS
+from benchmarks.methods import METHODS, OF_THE_PAPER
 from benchmarks.runner import RESULTS
 from benchmarks.tables import insert, load_runs, overview, write_tables
 
@@ -24,7 +24,7 @@ def parse_args() -> argparse.Namespace:
     parser.add_argument("--backbone", help="default ViT-Ti (small) or ViT-B/16 augreg in21k (full)")
     parser.add_argument("--weights", help="local checkpoint of the backbone")
     parser.add_argument("--datasets", nargs="+", help="some of the size's data sets, by stem")
-    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(OF_THE_PAPER))
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--jobs", type=int, default=1, help="runs side by side, sharing the cores")
     parser.add_argument("--cache", type=Path, help="folder that keeps unprompted embeddings between runs")

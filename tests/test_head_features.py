@@ -28,8 +28,16 @@ def test_layers_are_normalised_one_by_one_and_strung_together(parts):
     torch.testing.assert_close(features[2], torch.cat(expected))
 
 
+def test_an_ensemble_sees_both_passes(parts, draw):
+    z, q, layers = parts
+    others = torch.randn(5, 3, 2, 6, generator=draw)
+    both = head_features("ensemble", z, q, layers, others)
+    expected = [head_features("layers", z, q, layers), head_features("layers", q, q, others)]
+    assert torch.equal(both, torch.cat(expected, dim=1))
+
+
 @pytest.mark.parametrize("depth, class_token", [(2, True), (5, True), (5, False)])
-@pytest.mark.parametrize("kind", ["z", "q", "zq", "layers"])
+@pytest.mark.parametrize("kind", ["z", "q", "zq", "layers", "ensemble"])
 def test_the_count_is_theirs(kind, depth, class_token):
     vit = VisionTransformer(
         img_size=16, patch_size=8, embed_dim=12, depth=depth, num_heads=2, num_classes=0,
@@ -38,4 +46,4 @@ def test_the_count_is_theirs(kind, depth, class_token):
     backbone = PromptableViT(vit, readout="cls" if class_token else "patch")
     tokens = backbone.tokens(torch.zeros(2, 3, 16, 16))
     embedding, layers = backbone.encode_layers(tokens, torch.zeros(1, 3, 12))
-    assert head_features(kind, embedding, embedding, layers).shape == (2, feature_count(kind, backbone))
+    assert head_features(kind, embedding, embedding, layers, layers).shape == (2, feature_count(kind, backbone))

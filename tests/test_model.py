@@ -258,6 +258,9 @@ def test_cuda_equals_cpu_and_never_waits_for_the_host(vit, images, labels):
 
 def head_input(model, kind, images, prompts):
     """What a head gets, written out with hooks on the blocks."""
+    if kind == "ensemble":
+        none = torch.zeros(1, 0, 128)
+        return torch.cat([head_input(model, "layers", images, p) for p in (prompts, none)], dim=1)
     z, q, seen = model.backbone.encode(images, prompts), model.backbone.encode(images), []
     if kind == "layers":
         blocks = model.backbone.vit.blocks[-4:]
@@ -272,12 +275,12 @@ def head_input(model, kind, images, prompts):
     return {"z": z, "q": q, "zq": both}[kind]
 
 
-@pytest.mark.parametrize("kind", ["z", "q", "zq", "layers"])
+@pytest.mark.parametrize("kind", ["z", "q", "zq", "layers", "ensemble"])
 @pytest.mark.parametrize("head", ["ncm", "lda", "ridge"])
 def test_the_head_learns_and_scores_its_features(vit, images, labels, head, kind):
     """Under the elected prompt in training, under the nearest key's in testing."""
     model = F2OCLModel(vit, prompt_length=3, head=head, head_features=kind, projection=0)
-    alone = type(model.head)(model.head.sums.shape[1], *([0] if head == "ridge" else []))
+    alone = deepcopy(model.head)
     prototypes = {}
     for x, y in split(images, labels):
         model.learn(x, y)
@@ -301,8 +304,7 @@ def test_the_head_learns_and_scores_its_features(vit, images, labels, head, kind
 def test_features_without_prompts_cost_one_forward_pass(vit, images, labels, monkeypatch):
     model = F2OCLModel(vit, prompt_length=3, head="lda", head_features="q")
     model.learn(images, labels)
-    encoded = []
-    original = model.backbone.encode_tokens
+    original, encoded = model.backbone.encode_tokens, []
     monkeypatch.setattr(model.backbone, "encode_tokens", lambda *args: (encoded.append(1), original(*args))[1])
     model(images)
     assert len(encoded) == 1

@@ -7,9 +7,10 @@ A head is a :class:`avalanche_f2ocl.class_means.ClassMeans` with
 - ``logits(vectors) -> (B, C)``, higher is nearer, :data:`MASKED_LOGIT` for classes without a sample.
 """
 
+from avalanche_f2ocl.heads.ensemble import EnsembleHead
 from avalanche_f2ocl.heads.lda import LDAHead
 from avalanche_f2ocl.heads.mask import MASKED_LOGIT
 from avalanche_f2ocl.heads.ncm import NCMHead
 from avalanche_f2ocl.heads.ridge import RidgeHead
 
-__all__ = ["MASKED_LOGIT", "LDAHead", "NCMHead", "RidgeHead"]
+__all__ = ["MASKED_LOGIT", "EnsembleHead", "LDAHead", "NCMHead", "RidgeHead"]
