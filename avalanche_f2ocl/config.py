@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 CHOICES = {
-    "prompt_assignment": ("batch", "label"),
+    "prompt_assignment": ("batch", "label", "shared"),
     "prompt_election": ("sample", "majority", "seen"),
     "prompt_init": ("uniform", "normal", "zeros"),
     "prompt_position": ("none", "cls"),
@@ -110,7 +110,9 @@ class F2OCLConfig(HeadOptions):
         prompt_assignment: ``"batch"`` encodes a training mini-batch under one elected class's prompt;
             ``"label"`` gives every sample its own label's prompt. The second leaks the label into the
             embedding: the loss falls by encoding the label instead of the image, and predictions are
-            then just the nearest key's class.
+            then just the nearest key's class. ``"shared"``, which the paper does not have, trains one prompt on
+            all mini-batches and encodes every image under it: no key is asked, and the embedding means the same for
+            every class.
         prompt_election: whose prompt the mini-batch gets: ``"sample"``, the class of a random sample;
             ``"majority"``, the most frequent class; ``"seen"``, any class seen so far.
         prompt_init: ``"uniform"`` in [-1, 1), ``"normal"`` with deviation 0.02, or ``"zeros"``.

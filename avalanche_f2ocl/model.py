@@ -17,7 +17,7 @@ from avalanche_f2ocl.keys import GradientKeys, MeanKeys, key_scores
 from avalanche_f2ocl.losses import contrastive_prompt_loss
 from avalanche_f2ocl.online_model import OnlineModel, Prediction
 from avalanche_f2ocl.optim import RowAdam
-from avalanche_f2ocl.prompts import PromptPool, elect
+from avalanche_f2ocl.prompts import OnePrompt, PromptPool, elect
 from avalanche_f2ocl.rng import generator
 
 
@@ -72,10 +72,14 @@ class F2OCLModel(OnlineModel):
         super().__init__(encoder, make_head(config, feature_count(config.head_features, encoder), config.seed))
         self.config = config
         self.z_means = None if config.head_features == "z" else ClassMeans(dim)
-        self.pool = PromptPool(config.prompt_length, dim, config.prompt_init, config.seed)
+        self.shared = config.prompt_assignment == "shared"
+        make_prompts = OnePrompt if self.shared else PromptPool
+        self.pool = make_prompts(config.prompt_length, dim, config.prompt_init, config.seed)
         mean_keys = config.key_update == "mean"
         self.keys = MeanKeys(dim) if mean_keys else GradientKeys(dim, config.key_lr, config.seed)
-        self.optimizer = RowAdam([self.pool.prompts], config.lr, config.betas, lr_decay=config.lr_decay)
+        self.optimizer = RowAdam(
+            [self.pool.prompts], config.lr, config.betas, lr_decay=config.lr_decay, every_row=self.shared
+        )
 
     def add_classes(self, ids: Tensor) -> None:
         """A triplet of id, key and prompt, and a head row, for each of ``ids (N,)``."""
@@ -157,6 +161,8 @@ class F2OCLModel(OnlineModel):
         return self.backbone.query(images, tokens), None
 
     def _batch_prompts(self, batch: OnlineBatch, trainable: bool) -> Tensor:
+        if self.shared:
+            return self.pool.prompts
         if self.config.prompt_assignment == "label":
             rows, index = batch.class_rows, batch.local
         else:
@@ -171,6 +177,8 @@ class F2OCLModel(OnlineModel):
         """Retrieves each image's prompts by its nearest keys (Eq. 10) and scores it under them (Eq. 11)."""
         tokens = self.backbone.tokens(images)
         unprompted = q, _ = self._query(images, tokens)
+        if self.shared:
+            return Prediction(self._logits(tokens, self.pool.prompts, unprompted), tokens, unprompted)
         scores = key_scores(q, self.keys.vectors(), self.head.used("counts"))
         key_rows = scores.topk(min(self.config.keys, scores.shape[1]), dim=1).indices
         return Prediction(self.logits_under(tokens, key_rows, unprompted), tokens, unprompted, key_rows)
@@ -187,8 +195,11 @@ class F2OCLModel(OnlineModel):
         Returns:
             ``(B, C)``.
         """
+        return self._logits(tokens, self.pool.prompts[rows].flatten(1, 2), unprompted)
+
+    def _logits(self, tokens: Tensor, prompts: Tensor, unprompted: tuple[Tensor, Tensor | None]) -> Tensor:
         (q, q_layers), kind = unprompted, self.config.head_features
         if kind == "q":
             return self.head.logits(q)
-        z, z_layers = self._encode(tokens, self.pool.prompts[rows].flatten(1, 2))
+        z, z_layers = self._encode(tokens, prompts)
         return self.head.logits(head_features(kind, z, q, z_layers, q_layers))

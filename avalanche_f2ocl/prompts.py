@@ -1,7 +1,7 @@
 """The pool of class prompts: born with a class, retrieved by row, assigned to mini-batches."""
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from avalanche_f2ocl.rng import generator
 from avalanche_f2ocl.rows import ClassRows
@@ -44,6 +44,28 @@ class PromptPool(ClassRows):
     def gather(self, rows: Tensor) -> Tensor:
         """The prompts of ``rows (P,)``, distinct, for training on them: ``(P, L, D)``, see :meth:`trainable`."""
         return self.trainable("prompts", rows)
+
+
+class OnePrompt(nn.Module):
+    """One prompt for all classes, with the interface of :class:`PromptPool`.
+
+    Args:
+        length, dim, init, seed: as :class:`PromptPool`.
+
+    Attributes:
+        prompts: parameter ``(1, L, D)``.
+
+    Example:
+        >>> OnePrompt(length=4, dim=8).prompts.shape
+        torch.Size([1, 4, 8])
+    """
+
+    def __init__(self, length: int, dim: int, init: str = "uniform", seed: int = 0) -> None:
+        super().__init__()
+        self.prompts = nn.Parameter(initial_prompt(init, (1, length, dim), generator(seed, "shared-prompt")))
+
+    def add_classes(self, ids: Tensor) -> None:
+        """Nothing to add."""
 
 
 def initial_prompt(init: str, shape: tuple[int, ...], draw: torch.Generator) -> Tensor:

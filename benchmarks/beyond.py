@@ -20,18 +20,16 @@ from benchmarks.tables import insert, load_runs, markdown, spread, table_rows, w
 TABLE = "beyond"
 PRECISION = {"precision": "bfloat16"}
 
-F2OCL_HEADS = {
-    "f2ocl-ncm-z": {},
-    "f2ocl-lda-z": {"head": "lda"},
-    "f2ocl-lda-zq": {"head": "lda", "head_features": "zq"},
-    "f2ocl-lda-layers": {"head": "lda", "head_features": "layers"},
-    "f2ocl-ridge-zq": {"head": "ridge", "head_features": "zq", "projection": 2000},
+Z_HEADS = {
+    "ncm-z": {},
+    "lda-z": {"head": "lda"},
+    "lda-zq": {"head": "lda", "head_features": "zq"},
+    "ridge-layers": {"head": "ridge", "head_features": "layers", "projection": 0},
+    "lda-ensemble": {"head": "lda", "head_features": "ensemble"},
 }
-RANDOM_HEADS = {
-    "random-prompt-ncm": {},
-    "random-prompt-lda": {"head": "lda", "head_features": "zq"},
-    "random-prompt-lda-layers": {"head": "lda", "head_features": "layers"},
-}
+SHARED_HEADS = {f"f2ocl-shared-{name}": options for name, options in Z_HEADS.items()}
+F2OCL_HEADS = {f"f2ocl-{name}": options for name, options in Z_HEADS.items()}
+RANDOM_HEADS = {f"random-prompt-{name}": options for name, options in Z_HEADS.items()}
 VIT_HEADS = {
     "vit-ncm": {"head_features": "q"},
     "vit-lda": {"head": "lda", "head_features": "q"},
@@ -40,19 +38,27 @@ VIT_HEADS = {
     "vit-ridge-layers-projected": {"head": "ridge", "head_features": "layers", "projection": 2000},
 }
 TRAININGS = {
-    "f2ocl-best": F2OCL_HEADS,
+    "f2ocl-best": SHARED_HEADS,
     "vit-ridge-layers": VIT_HEADS,
     "shared-prompt": {},
-    "random-prompt-ridge": RANDOM_HEADS,
+    "f2ocl-ridge-ensemble": F2OCL_HEADS,
+    "random-prompt-ridge-ensemble": RANDOM_HEADS,
 }
 """Trained method, and the heads that learn on the same training."""
-ORDER = [
-    "f2ocl-best", *F2OCL_HEADS, "random-prompt-ridge", *RANDOM_HEADS, "vit-ridge-layers", *VIT_HEADS, "shared-prompt"
-]  # fmt: skip
-REFERENCES = ("vit-ncm", "vit-lda", "vit-ridge", "vit-ridge-layers", "shared-prompt")
+ORDER = [name for method, heads in TRAININGS.items() for name in (method, *heads)]
+REFERENCES = ("vit-ncm", "vit-lda", "vit-ridge", "vit-ridge-layers", "shared-prompt", "random-prompt-ridge-ensemble")
 
 SEARCH = {
-    "f2ocl-best": [{}, {"prompt_election": "seen"}, {"lr_decay": 0.0}, {"prompt_length": 5}, {"lr": 0.3}],
+    "f2ocl-best": [
+        {},
+        {"lr": 0.03},
+        {"lr": 0.3},
+        {"lr_decay": 0.5},
+        {"prompt_length": 10},
+        {"temperature": 1.0},
+        {"exclude_self": True},
+    ],
+    "f2ocl-ridge-ensemble": [{}, {"prompt_election": "seen"}],
     "shared-prompt": [{"lr": lr} for lr in (0.0003, 0.001, 0.003, 0.01)],
     "vit-ridge-layers": [{}],
 }

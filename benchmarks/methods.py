@@ -30,13 +30,14 @@ OF_THE_PAPER: Methods = {
     "dualprompt-ncm": (DualPrompt, {"mask_logits": "batch", "classifier": "ncm"}),
 }
 
-LAYERS = {"head": "ridge", "head_features": "layers", "projection": 0}
+RIDGE = {"head": "ridge", "projection": 0}
 BEYOND: Methods = {
     "f2ocl-best": (F2OCLStrategy.best, {}),
-    "random-prompt-ridge": (RandomPrompt, LAYERS),
+    "f2ocl-ridge-ensemble": (F2OCLStrategy, {**RIDGE, "head_features": "ensemble"}),
+    "random-prompt-ridge-ensemble": (RandomPrompt.best, {}),
     "vit-lda": (ViTNCM, {"head": "lda"}),
     "vit-ridge": (ViTNCM, {"head": "ridge", "projection": 2000}),
-    "vit-ridge-layers": (ViTNCM, LAYERS),
+    "vit-ridge-layers": (ViTNCM, {**RIDGE, "head_features": "layers"}),
     "shared-prompt": (SharedPrompt, {}),
 }
 

@@ -31,6 +31,7 @@ from avalanche_f2ocl.config import HeadOptions
 from avalanche_f2ocl.loading import MICRO_VIT, load_vit
 from avalanche_f2ocl.metrics import AccuracyMatrix
 from avalanche_f2ocl.online import run_online
+from avalanche_f2ocl.prompts import PromptPool
 from benchmarks.cache import QueryCache
 from benchmarks.methods import METHODS, make_strategy
 from benchmarks.side_heads import LastFeatures, SideHead
@@ -112,9 +113,12 @@ def per_cent(value: float | None) -> float | None:
 
 
 def prompt_norm(strategy: OnlineStrategy) -> float | None:
-    """Mean length of a prompt's token, over tokens and classes."""
+    """Mean length of a prompt's token, over tokens and prompts."""
     pool = getattr(strategy.model, "pool", None)
-    return None if pool is None else round(pool.used("prompts").detach().norm(dim=2).mean().item(), 4)
+    if pool is None:
+        return None
+    prompts = pool.used("prompts") if isinstance(pool, PromptPool) else pool.prompts
+    return round(prompts.detach().norm(dim=2).mean().item(), 4)
 
 
 def accuracy_by_keys(strategy: OnlineStrategy, benchmark: CLScenario, counts: list[int]) -> dict[int, float]:
