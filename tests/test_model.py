@@ -19,6 +19,7 @@ OPTIONS = [
     dict(head="lda", prompt_assignment="label"),
     dict(head="ridge", head_features="layers", projection=30, keys=2),
     dict(head="ncm", head_features="q"),
+    dict(prompt_assignment="shared", head="ridge", head_features="ensemble", projection=0),
 ]
 
 
@@ -308,3 +309,36 @@ def test_features_without_prompts_cost_one_forward_pass(vit, images, labels, mon
     monkeypatch.setattr(model.backbone, "encode_tokens", lambda *args: (encoded.append(1), original(*args))[1])
     model(images)
     assert len(encoded) == 1
+
+
+@pytest.mark.parametrize("passes", [1, 2])
+def test_a_shared_prompt_is_trained_on_every_minibatch_and_used_for_every_image(vit, images, labels, passes):
+    """The loss, torch's Adam with a step size of lr / t, and the prototypes, written out."""
+    model = F2OCLModel(vit, prompt_length=3, prompt_assignment="shared", passes=passes)
+    encode = model.backbone.encode
+    prompt = torch.nn.Parameter(model.pool.prompts.detach().clone())
+    adam, classes, seen, steps = torch.optim.Adam([prompt], lr=0.1), [], {}, 0
+    for x, y in split(images, labels):
+        model.learn(x, y)
+        classes += [c for c in sorted(set(y.tolist())) if c not in classes]
+        first = None
+        for _ in range(passes):
+            z = encode(x, prompt)
+            first = z.detach() if first is None else first
+            present = sorted(set(y.tolist()))
+            means = [torch.stack(seen[c]).mean(0) if c in seen else first[y.tolist().index(c)] for c in present]
+            counts = torch.tensor([len(seen.get(c, ())) for c in present])
+            rows = torch.tensor([present.index(c) for c in y.tolist()])
+            loss = contrastive_prompt_loss(z, rows, torch.stack(means), counts)
+            steps += 1
+            adam.param_groups[0]["lr"] = 0.1 / steps
+            adam.zero_grad()
+            loss.backward()
+            adam.step()
+        for z, c in zip(encode(x, prompt).detach(), y.tolist(), strict=True):
+            seen.setdefault(c, []).append(z)
+    torch.testing.assert_close(model.pool.prompts, prompt, rtol=1e-3, atol=1e-4)
+    means = torch.stack([torch.stack(seen[c]).mean(0) for c in classes])
+    torch.testing.assert_close(model.prototypes.means(), means, rtol=1e-3, atol=1e-3)
+    expected = torch.cosine_similarity(encode(images, prompt).unsqueeze(1), means, dim=2)
+    torch.testing.assert_close(model(images), expected, rtol=1e-3, atol=1e-3)

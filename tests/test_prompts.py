@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from avalanche_f2ocl.optim import RowAdam
-from avalanche_f2ocl.prompts import PromptPool, elect
+from avalanche_f2ocl.prompts import OnePrompt, PromptPool, elect
 
 
 def pool_of(ids, **options):
@@ -75,3 +75,10 @@ def test_election_by_majority():
 def test_election_of_any_seen_class():
     rows = elected([2], 4, "seen")
     assert set(rows) == {0, 1, 2, 3} and min(rows.count(r) for r in range(4)) > 70
+
+
+def test_one_prompt_depends_on_the_seed_and_not_on_classes():
+    one, again, other = OnePrompt(3, 8, seed=1), OnePrompt(3, 8, seed=1), OnePrompt(3, 8, seed=2)
+    one.add_classes(torch.tensor([5, 7]))
+    assert one.prompts.shape == (1, 3, 8) and one.prompts.abs().max() <= 1
+    assert torch.equal(one.prompts, again.prompts) and not torch.equal(one.prompts, other.prompts)

@@ -35,9 +35,11 @@ def test_a_run_is_one_file_with_predictions_beside_it(method, tmp_path):
         assert answers["labels"].tolist() == sorted(list(range(10)) * 5)
         share = 100 * (answers["predictions"] == answers["labels"]).mean()
     assert record["A_n_samples"] == pytest.approx(share, abs=1e-3)
-    with_prompts = method.startswith(("f2ocl", "random"))
-    for name in ("A_k", "UB", "random_key", "prompt_norm"):
+    one_prompt = method in ("f2ocl-best", "random-prompt-ridge-ensemble")
+    with_prompts = method.startswith(("f2ocl", "random")) and not one_prompt
+    for name in ("A_k", "UB", "random_key"):
         assert (record[name] is not None) == with_prompts, name
+    assert (record["prompt_norm"] is not None) == (with_prompts or one_prompt)
     chosen = 1 if with_prompts or method.startswith("dualprompt") else 5 if method.startswith("l2p") else 0
     assert sum((record["key_histogram"] or {}).values()) == 50 * chosen
     assert "backbone" not in record["config"] and record["config"]["train_mb_size"] == 10
