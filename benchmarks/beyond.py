@@ -49,17 +49,9 @@ ORDER = [name for method, heads in TRAININGS.items() for name in (method, *heads
 REFERENCES = ("vit-ncm", "vit-lda", "vit-ridge", "vit-ridge-layers", "shared-prompt", "random-prompt-ridge-ensemble")
 
 SEARCH = {
-    "f2ocl-best": [
-        {},
-        {"lr": 0.03},
-        {"lr": 0.3},
-        {"lr_decay": 0.5},
-        {"prompt_length": 10},
-        {"temperature": 1.0},
-        {"exclude_self": True},
-    ],
-    "f2ocl-ridge-ensemble": [{}, {"prompt_election": "seen"}],
-    "shared-prompt": [{"lr": lr} for lr in (0.0003, 0.001, 0.003, 0.01)],
+    "f2ocl-best": [{}, {"lr": 0.03}, {"lr": 0.3}, {"temperature": 1.0}],
+    "f2ocl-ridge-ensemble": [{}],
+    "shared-prompt": [{"lr": lr} for lr in (0.001, 0.003, 0.01)],
     "vit-ridge-layers": [{}],
 }
 ANYTIME = ("f2ocl-best", "f2ocl", "vit-ncm", "vit-lda", "vit-ridge", "vit-ridge-layers", "shared-prompt")
