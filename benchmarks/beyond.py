@@ -76,7 +76,7 @@ def runs_of(part: str, args: argparse.Namespace) -> list[list[str]]:
     if part == "search":
         data = [*cifar[:-2], "--train-per-class", "50", "--held-out", "30"]
         return [
-            with_heads(method, f"search/{json.dumps(options)}", data, args.search_seed, **PRECISION, **options)
+            with_heads(method, f"search/{named(options)}", data, args.search_seed, **PRECISION, **options)
             for method, variants in SEARCH.items()
             for options in variants
         ]
@@ -102,6 +102,11 @@ def runs_of(part: str, args: argparse.Namespace) -> list[list[str]]:
 
 
 PARTS = ("cifar100", "streams", "caltech101", "digits", "search")
+
+
+def named(options: dict) -> str:
+    """A folder's name."""
+    return ",".join(f"{name}={value}" for name, value in options.items()) or "default"
 
 
 def anytime_rows(folder: Path) -> list[dict[str, str]]:

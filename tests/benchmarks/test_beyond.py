@@ -37,7 +37,7 @@ def test_tables_of_what_is_there(tmp_path):
     for seed in ("3", "4"):
         anytime = ["--table", "beyond/streams/shuffled", "--stream", "shuffled", "--every", "30", "--seed", seed]
         runner.main([*arguments("vit-ncm", tmp_path), *anytime])
-    searched = ["--table", "beyond/search/{}", "--held-out", "4"]
+    searched = ["--table", "beyond/search/default", "--held-out", "4"]
     runner.main([*arguments("vit-ridge-layers", tmp_path), *searched])
     beyond.write(tmp_path)
     record = json.loads((folder / "streams/shuffled/vit-ncm-digits-micro_vit-s3.json").read_text())
@@ -47,4 +47,4 @@ def test_tables_of_what_is_there(tmp_path):
     assert rows[2].startswith("| shuffled | digits | vit-ncm | 3 4 | ") and len(rows) == 3
     groups = (folder / "groups.md").read_text()
     assert groups.index("| vit-ridge-layers |") < groups.index("| vit-ncm |") < groups.index("| vit-lda |")
-    assert "| vit-ridge-layers | {} | " in (folder / "search.md").read_text()
+    assert "| vit-ridge-layers | default | " in (folder / "search.md").read_text()
