@@ -51,7 +51,7 @@ REFERENCES = ("vit-ncm", "vit-lda", "vit-ridge", "vit-ridge-layers", "shared-pro
 SEARCH = {
     "f2ocl-best": [{}, {"lr": 0.03}, {"lr": 0.3}, {"temperature": 1.0}],
     "f2ocl-ridge-ensemble": [{}],
-    "shared-prompt": [{"lr": lr} for lr in (0.001, 0.003, 0.01)],
+    "shared-prompt": [{"lr": lr} for lr in (0.001, 0.003, 0.01, 0.03)],
     "vit-ridge-layers": [{}],
 }
 ANYTIME = ("f2ocl-best", "f2ocl", "vit-ncm", "vit-lda", "vit-ridge", "vit-ridge-layers", "shared-prompt")
