@@ -19,9 +19,7 @@ STRATEGIES = {
     "er": lambda **o: ER(mem_size=30, **o),
     "lwf": lambda **o: LwF(**o),
     "lwf-task-free": lambda **o: LwF(refresh_every=3, **o),
-    "l2p": lambda **o: L2P(**SMALL, top_k=2, **o),
     "l2p-ncm": lambda **o: L2P(**SMALL, top_k=2, mask_logits="batch", classifier="ncm", **o),
     "shared-prompt": lambda **o: SharedPrompt(length=2, **o),
-    "dualprompt": lambda **o: DualPrompt(g_length=2, e_length=3, mask_logits="batch", **o),
-    "dualprompt-ncm": lambda **o: DualPrompt(g_length=2, e_length=3, classifier="ncm", **o),
+    "dualprompt-ncm": lambda **o: DualPrompt(g_length=2, e_length=3, mask_logits="batch", classifier="ncm", **o),
 }
