@@ -25,7 +25,6 @@ Z_HEADS = {
     "lda-z": {"head": "lda"},
     "lda-zq": {"head": "lda", "head_features": "zq"},
     "ridge-layers": {"head": "ridge", "head_features": "layers", "projection": 0},
-    "lda-ensemble": {"head": "lda", "head_features": "ensemble"},
 }
 SHARED_HEADS = {f"f2ocl-shared-{name}": options for name, options in Z_HEADS.items()}
 F2OCL_HEADS = {f"f2ocl-{name}": options for name, options in Z_HEADS.items()}
