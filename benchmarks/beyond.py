@@ -48,7 +48,7 @@ ORDER = [name for method, heads in TRAININGS.items() for name in (method, *heads
 REFERENCES = ("vit-ncm", "vit-lda", "vit-ridge", "vit-ridge-layers", "shared-prompt", "random-prompt-ridge-ensemble")
 
 SEARCH = {
-    "f2ocl-best": [{}, {"lr": 0.03}, {"lr": 0.3}, {"temperature": 1.0}],
+    "f2ocl-best": [{}, {"lr": 0.03}, {"lr": 0.3}, {"lr_decay": 0.5}, {"temperature": 1.0}],
     "f2ocl-ridge-ensemble": [{}],
     "shared-prompt": [{"lr": lr} for lr in (0.001, 0.003, 0.01, 0.03)],
     "vit-ridge-layers": [{}],
