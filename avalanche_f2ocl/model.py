@@ -136,12 +136,17 @@ class F2OCLModel(OnlineModel):
     @torch.no_grad()
     def update_prototypes(self, batch: OnlineBatch) -> None:
         """Takes the embeddings under the updated prompts into prototypes (Eq. 8) and head; ends the mini-batch."""
-        z, layers = self._encode(batch.tokens, self._batch_prompts(batch, trainable=False))
+        z, features = self.training_features(batch)
         if self.z_means is not None:
             self.z_means.update(z, batch.rows)
-        features = head_features(self.config.head_features, z, batch.q, layers, batch.q_layers)
         self.head.update(features, batch.rows)
         self.batches += 1
+
+    @torch.no_grad()
+    def training_features(self, batch: OnlineBatch) -> tuple[Tensor, Tensor]:
+        """A training mini-batch under its prompts as they are now: z ``(B, D)``, and what the head sees ``(B, F)``."""
+        z, layers = self._encode(batch.tokens, self._batch_prompts(batch, trainable=False))
+        return z, head_features(self.config.head_features, z, batch.q, layers, batch.q_layers)
 
     def batch_logits(self, batch: OnlineBatch) -> Tensor:
         """Similarity of q to the keys before the update, ``(B, C)``."""

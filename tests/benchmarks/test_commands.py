@@ -156,3 +156,18 @@ def test_embeddings(tmp_path, run_here):
 def assert_is_a_picture(path):
     with Image.open(path) as image:
         assert len(np.unique(image.convert("L"))) > 10
+
+
+def test_stale_sums_lose_nothing_where_prompts_do_not_move(tmp_path, run_here, monkeypatch):
+    """And something where they do: one head on the same training, and the oracle."""
+    from benchmarks import stale_sums
+
+    still = {"prompt_assignment": "shared", "lr": 1e-9}
+    monkeypatch.setattr(stale_sums, "PROMPTS", {"still": still, "moving": {"prompt_assignment": "shared"}})
+    monkeypatch.setattr(stale_sums, "HEADS", {"ncm": {}})
+    printed = run_here(
+        "benchmarks.stale_sums", "--dataset", "digits", "--backbone", "micro_vit", "--groups", "5",
+        "--train-per-class", "20", "--quiet", "--results", str(tmp_path),
+    )  # fmt: skip
+    rows = json.loads((tmp_path / "stale_sums" / "digits.json").read_text())
+    assert abs(rows[0]["lost"]) < 0.5 < rows[1]["lost"] and "| moving | ncm |" in printed
