@@ -40,17 +40,22 @@ TRAININGS = {
     "f2ocl-best": SHARED_HEADS,
     "vit-ridge-layers": VIT_HEADS,
     "shared-prompt": {},
+    "dualprompt-ncm": {},
     "f2ocl-ridge-ensemble": F2OCL_HEADS,
     "random-prompt-ridge-ensemble": RANDOM_HEADS,
 }
 """Trained method, and the heads that learn on the same training."""
 ORDER = [name for method, heads in TRAININGS.items() for name in (method, *heads)]
-REFERENCES = ("vit-ncm", "vit-lda", "vit-ridge", "vit-ridge-layers", "shared-prompt", "random-prompt-ridge-ensemble")
+REFERENCES = ("vit-ncm", "vit-lda", "vit-ridge", "vit-ridge-layers", "dualprompt-ncm", "random-prompt-ridge-ensemble")
 
 SEARCH = {
     "f2ocl-best": [{}, {"lr": 0.03}, {"lr": 0.3}, {"lr_decay": 0.5}, {"temperature": 1.0}],
     "f2ocl-ridge-ensemble": [{}],
-    "shared-prompt": [{"lr": lr} for lr in (0.001, 0.003, 0.01, 0.03)],
+    "shared-prompt": [
+        *({"lr": lr} for lr in (0.001, 0.003, 0.01, 0.03)),
+        {"lr": 0.01, "scale": 10.0},
+        {"lr": 0.01, "scale": 40.0},
+    ],
     "vit-ridge-layers": [{}],
 }
 ANYTIME = ("f2ocl-best", "f2ocl", "vit-ncm", "vit-lda", "vit-ridge", "vit-ridge-layers", "shared-prompt")

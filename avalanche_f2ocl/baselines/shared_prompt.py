@@ -155,7 +155,7 @@ class SharedPrompt(LinearStrategy):
         length: int = 20,
         scale: float = 20.0,
         prompt_init: str = "uniform",
-        lr: float = 0.001,
+        lr: float = 0.01,
         mask_logits: str = "batch",
         seed: int = 0,
         **options,
