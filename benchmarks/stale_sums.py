@@ -4,7 +4,7 @@
 
 After the stream the training mini-batches are encoded again under the prompts as they are then, and a fresh head learns
 from them: an oracle, which has to keep the images. Writes ``results/stale_sums/<dataset>.{json,csv,md}``, A_n in per
-cent, means over seeds. Other arguments: as the runner's.
+cent, means over seeds; the tables go into benchmarks/README.md. Other arguments: as the runner's.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from avalanche_f2ocl.loading import load_vit
 from avalanche_f2ocl.online import run_online
 from benchmarks import runner
 from benchmarks.streams import make_stream
-from benchmarks.tables import write_rows
+from benchmarks.tables import insert, write_rows
 
 TABLE = "stale_sums"
 PROMPTS = {
@@ -85,7 +85,11 @@ def main() -> None:
                 row = {"prompts": prompts, "head": head, "A_n": streamed, "A_n, sums of the end": fresh}
                 rows.append(row | {"lost": round(fresh - streamed, 2)})
                 bar.update()
-    print(write_rows(args.results / TABLE, Path(run.dataset).stem, rows))
+    folder = args.results / TABLE
+    print(write_rows(folder, Path(run.dataset).stem, rows))
+    if args.results == runner.RESULTS:
+        pages = [f"**{path.stem}**\n\n{path.read_text()}" for path in sorted(folder.glob("*.md"))]
+        insert(runner.RESULTS.parent / "README.md", TABLE, "\n".join(pages))
 
 
 if __name__ == "__main__":
