@@ -96,12 +96,13 @@ def runs_of(part: str, args: argparse.Namespace) -> list[list[str]]:
             for stream, every in (("si-blurry", ["--every", "1000"]), ("long-tailed", ["--every", "200"]))
             for method in ANYTIME
         ]
-    groups = [with_heads(method, "groups", digits, seed) for seed in args.seeds for method in TRAININGS]
+    groups = [
+        with_heads(method, "groups", digits, seed) for seed in args.seeds for method in ("f2ocl-best", "vit-ridge-layers")
+    ]
     return groups + [
-        run(method, f"streams/{stream}", [*digits, "--stream", stream], seed, ["--every", "200"])
-        for seed in args.seeds
+        run(method, f"streams/{stream}", [*digits, "--stream", stream], args.seeds[0], ["--every", "200"])
         for stream in BOUNDARY_FREE
-        for method in ANYTIME
+        for method in ("f2ocl-best", "f2ocl", "vit-ncm", "vit-ridge-layers")
     ]
 
 
