@@ -96,10 +96,8 @@ def runs_of(part: str, args: argparse.Namespace) -> list[list[str]]:
             for stream, every in (("si-blurry", ["--every", "1000"]), ("long-tailed", ["--every", "200"]))
             for method in ANYTIME
         ]
-    groups = [
-        with_heads(method, "groups", digits, seed) for seed in args.seeds for method in ("f2ocl-best", "vit-ridge-layers")
-    ]
-    return groups + [
+    ours = ("f2ocl-best", "vit-ridge-layers")
+    return [with_heads(method, "groups", digits, seed) for seed in args.seeds for method in ours] + [
         run(method, f"streams/{stream}", [*digits, "--stream", stream], args.seeds[0], ["--every", "200"])
         for stream in BOUNDARY_FREE
         for method in ("f2ocl-best", "f2ocl", "vit-ncm", "vit-ridge-layers")
