@@ -1,5 +1,6 @@
 """The examples as a user runs them."""
 
+import importlib.util
 import os
 import re
 import subprocess
@@ -62,18 +63,36 @@ def test_online_cifar100_on_a_zip(tmp_path, small_zip):
     assert done.stderr.count("60/60") >= 4
 
 
-def test_online_cifar100_says_what_helps(tmp_path, small_zip):
+@pytest.fixture
+def online_cifar100(monkeypatch):
+    """The example's module, and a function that sets its arguments: an import of Avalanche takes seconds."""
+    spec = importlib.util.spec_from_file_location("online_cifar100", ROOT / "examples" / "online_cifar100.py")
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    return example, lambda *options: monkeypatch.setattr("sys.argv", ["online_cifar100.py", *map(str, options)])
+
+
+def test_online_cifar100_says_what_helps(small_zip, online_cifar100, capsys):
     wrong = {
         "--methods l2p: allowed are f2ocl,vit-ncm,er,lwf": ["--methods", "l2p"],
         "no such path": ["--data", "nowhere.zip"],
         "nowhere.safetensors": ["--data", small_zip, "--groups", "3", "--weights", "nowhere.safetensors"],
         "at most 3 groups": ["--data", small_zip],
     }
+    example, arguments = online_cifar100
     for message, options in wrong.items():
-        done = run("online_cifar100.py", *options, cwd=tmp_path)
-        assert done.returncode != 0 and message in done.stderr and "Traceback" not in done.stderr
+        arguments(*options)
+        with pytest.raises(SystemExit) as left:
+            example.main()
+        said = f"{left.value.code}{capsys.readouterr().err}"
+        assert left.value.code != 0 and message in said
         if "--methods" not in options:
-            assert "--data FOLDER_OR_ZIP" in done.stderr and "--backbone micro_vit" in done.stderr
+            assert "--data FOLDER_OR_ZIP" in said and "--backbone micro_vit" in said
+
+
+def test_online_cifar100_fails_without_a_traceback(tmp_path):
+    done = run("online_cifar100.py", "--data", "nowhere.zip", cwd=tmp_path)
+    assert done.returncode != 0 and "no such path" in done.stderr and "Traceback" not in done.stderr
 
 
 def test_compare_with_avalanche(tmp_path):
@@ -83,14 +102,9 @@ def test_compare_with_avalanche(tmp_path):
     assert table["F2OCL"][0] > table["Naive"][0] + 20 and table["Naive"][3] is None
 
 
-def test_a_long_run_is_announced_with_what_shortens_it(tmp_path, small_zip, monkeypatch, capsys):
-    import importlib.util
-
-    spec = importlib.util.spec_from_file_location("online_cifar100", ROOT / "examples" / "online_cifar100.py")
-    example = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(example)
-    arguments = ["--data", str(small_zip), "--backbone", "micro_vit", "--groups", "3", "--methods", "vit-ncm"]
-    monkeypatch.setattr("sys.argv", ["online_cifar100.py", *arguments])
+def test_a_long_run_is_announced_with_what_shortens_it(small_zip, online_cifar100, monkeypatch, capsys):
+    example, arguments = online_cifar100
+    arguments("--data", small_zip, "--backbone", "micro_vit", "--groups", "3", "--methods", "vit-ncm")
     for limit, announced in ((0, True), (600, False)):
         monkeypatch.setattr(example, "LONG", limit)
         example.main()

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from benchmarks import runner, variants
+from benchmarks import runner, table1, variants
 
 ROOT = Path(__file__).parents[2]
 
@@ -33,6 +33,7 @@ def run_here(monkeypatch, capsys):
 
     def run(name, *arguments):
         monkeypatch.setattr(variants, "launch", launch)
+        monkeypatch.setattr(table1, "launch", launch)
         monkeypatch.setattr(sys, "argv", [name, *arguments])
         importlib.import_module(name).main()
         return capsys.readouterr().out
@@ -40,10 +41,9 @@ def run_here(monkeypatch, capsys):
     return run
 
 
-def test_table1_goes_on_where_it_stopped(tmp_path):
+def test_table1_goes_on_where_it_stopped(tmp_path, run_here):
     arguments = ["benchmarks.table1", "--datasets", "digits", "--seeds", "0", "--results", str(tmp_path), "--cache"]
-    done = command(*arguments, str(tmp_path / "cache"), "--methods", "vit-ncm")
-    assert done.returncode == 0, done.stderr
+    run_here(*arguments, str(tmp_path / "cache"), "--methods", "vit-ncm")
     first = tmp_path / "table1-small" / "vit-ncm-digits-micro_vit-s0.json"
     before = first.stat().st_mtime_ns
     record = json.loads(first.read_text())
@@ -65,14 +65,13 @@ def test_a_failed_run_is_counted(tmp_path):
     assert done.returncode == 1 and "every run failed" in done.stderr
 
 
-def test_sweep(tmp_path):
-    done = command(
+def test_sweep(tmp_path, run_here):
+    printed = run_here(
         "benchmarks.sweep", "--method", "lwf", "--option", "lr", "--values", "0.001", "0.1", "--seeds", "0",
         "--jobs", "2", "--results", str(tmp_path), "--", "--dataset", "digits", "--backbone", "micro_vit",
         "--groups", "5", "--train-per-class", "10", "--test-per-class", "5",
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    rows = done.stdout.split("\n|---|")[1].splitlines()[1:3]
+    rows = printed.split("\n|---|")[1].splitlines()[1:3]
     assert rows[0].startswith("| 0.001 | 0 | ") and rows[1].startswith("| 0.1 | 0 | ")
     assert (tmp_path / "sweep-lwf-lr" / "table.csv").read_text().startswith("dataset,backbone,px")
     record = json.loads((tmp_path / "sweep-lwf-lr" / "0.1" / "lwf-digits-micro_vit-s0.json").read_text())
@@ -167,7 +166,7 @@ def test_stale_sums_lose_nothing_where_prompts_do_not_move(tmp_path, run_here, m
     monkeypatch.setattr(stale_sums, "HEADS", {"ncm": {}})
     printed = run_here(
         "benchmarks.stale_sums", "--dataset", "digits", "--backbone", "micro_vit", "--groups", "5",
-        "--train-per-class", "20", "--quiet", "--results", str(tmp_path),
+        "--train-per-class", "8", "--test-per-class", "5", "--quiet", "--results", str(tmp_path),
     )  # fmt: skip
     rows = json.loads((tmp_path / "stale_sums" / "digits.json").read_text())
     assert abs(rows[0]["lost"]) < 0.5 < rows[1]["lost"] and "| moving | ncm |" in printed

@@ -7,8 +7,7 @@ from tests.benchmarks.test_runner import arguments
 
 HEADS = {
     "ncm": {"head_features": "z"},
-    "lda": {"head": "lda", "head_features": "zq"},
-    "both": {"head": "ridge", "head_features": "ensemble", "projection": 0},
+    "both": {"head": "ridge", "head_features": "ensemble", "projection": 30},
 }
 
 
@@ -23,7 +22,7 @@ def answers(folder, method):
 
 def test_they_answer_as_strategies_of_their_own(tmp_path):
     """One training for all, against a training for each."""
-    options = {"prompt_length": 3}
+    options = {"prompt_length": 3, "projection": 30}
     together = [*arguments("f2ocl-ridge-ensemble", tmp_path / "all"), "--heads", json.dumps(HEADS)]
     runner.main([*together, "--options", json.dumps(options)])
     found = records(tmp_path / "all")
