@@ -93,7 +93,7 @@ def runs_of(part: str, args: argparse.Namespace) -> list[list[str]]:
         data = [*cifar, "--train-per-class", "100"]
         return [
             run(method, f"streams/{stream}", [*data, "--stream", stream], args.seeds[0], every, **PRECISION)
-            for stream, every in (("si-blurry", ["--every", "1000"]), ("long-tailed", ["--every", "200"]))
+            for stream, every in (("si-blurry", ["--every", "2000"]), ("long-tailed", ["--every", "200"]))
             for method in ANYTIME
         ]
     ours = ("f2ocl-best", "vit-ridge-layers")
