@@ -33,6 +33,13 @@ def check_number(name: str, value: object) -> None:
         raise TypeError(f"{name}={value!r}: must be a number, is {type(value).__name__}")
 
 
+def check_share(name: str, value: object) -> None:
+    """Raises unless ``value`` is a number in [0, 1]."""
+    check_number(name, value)
+    if not 0 <= value <= 1:
+        raise ValueError(f"{name}={value!r}: must be between 0 and 1")
+
+
 def check_positive(name: str, value: object) -> None:
     """Raises unless ``value`` is a positive, finite number."""
     check_number(name, value)
@@ -83,9 +90,7 @@ class HeadOptions:
         for name in ("head", "head_features", "metric", "priors"):
             check_choice(name, getattr(self, name))
         if self.shrinkage is not None:
-            check_number("shrinkage", self.shrinkage)
-            if not 0 <= self.shrinkage <= 1:
-                raise ValueError(f"shrinkage={self.shrinkage!r}: must be None or in [0, 1]")
+            check_share("shrinkage", self.shrinkage)
         if self.projection is not None and self.projection != 0:
             check_positive_int("projection", self.projection)
         if self.ridge is not None:

@@ -6,7 +6,7 @@ Each order is that of a key per sample (a task, a time, a visit); samples of one
 import torch
 from torch import Tensor
 
-from avalanche_f2ocl.config import check_positive, check_positive_int
+from avalanche_f2ocl.config import check_positive, check_positive_int, check_share
 from avalanche_f2ocl.rng import generator
 
 
@@ -57,8 +57,8 @@ def si_blurry_tasks(targets: Tensor, seed: int, tasks: int = 5, disjoint: float 
         [1, 1, 0, 0]
     """
     check_positive_int("tasks", tasks)
-    _check_share("disjoint", disjoint)
-    _check_share("blur", blur)
+    check_share("disjoint", disjoint)
+    check_share("blur", blur)
     draw = generator(seed, "si-blurry")
     place, classes = _class_places(targets, seed)
     whole = round(disjoint * classes)
@@ -211,13 +211,6 @@ def _random_parts(count: int, parts: int, draw: torch.Generator) -> Tensor:
     """``count`` items in a row, cut at ``parts - 1`` random places: the part of each, ``(count,)`` ascending."""
     cuts = torch.randint(count + 1, (parts - 1,), generator=draw).sort().values
     return torch.bucketize(torch.arange(count), cuts, right=True)
-
-
-def _check_share(name: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"{name}={value!r}: must be a number, is {type(value).__name__}")
-    if not 0 <= value <= 1:
-        raise ValueError(f"{name}={value!r}: must be between 0 and 1")
 
 
 def _check_groups(groups: int, classes: int) -> None:
