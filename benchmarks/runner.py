@@ -34,7 +34,7 @@ from avalanche_f2ocl.online import run_online
 from avalanche_f2ocl.prompts import PromptPool
 from benchmarks.cache import QueryCache
 from benchmarks.methods import METHODS, make_strategy
-from benchmarks.side_heads import LastFeatures, SideHead
+from benchmarks.side_heads import LastFeatures, SideHead, by_class
 from benchmarks.streams import STREAMS, make_stream
 
 RESULTS = Path(__file__).parent / "results"
@@ -59,11 +59,6 @@ class FinalAnswers(SupervisedPlugin):
             self.keys += strategy.model.class_ids[prediction.key_rows[:, 0]].tolist()
         elif prediction.pool_rows is not None:
             self.keys += prediction.pool_rows.flatten().tolist()
-
-    def by_class(self) -> tuple[np.ndarray, np.ndarray]:
-        """Predictions and labels, classes ascending: the same image at the same place for every seed."""
-        order = np.argsort(self.labels, kind="stable")
-        return np.asarray(self.predictions)[order], np.asarray(self.labels)[order]
 
 
 def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
@@ -189,13 +184,13 @@ def run(args: argparse.Namespace) -> dict[str, tuple[dict, np.ndarray, np.ndarra
         "A_n_by_keys": accuracy_by_keys(strategy, benchmark, args.eval_keys) if args.eval_keys else None,
         "peak_memory_bytes": peak_memory_bytes(device),
     }
-    records = {args.method: (record, *answers.by_class())}
+    records = {args.method: (record, *by_class(answers))}
     for name, head in heads.items():
         own = {"config": config | args.heads[name] | {"trained_with": args.method}, "T": in_per_cent(head.T)}
         own |= {figure: per_cent(value) for figure, value in head.figures.items()}
         # What is the same for every head of the training, or was not measured.
         own |= {"A_k": result["A_k"], "UB": None, "random_key": None, "seconds": result["seconds"]}
-        records[name] = {"method": name, **shared, **own}, *head.by_class()
+        records[name] = {"method": name, **shared, **own}, *by_class(head)
     return records
 
 

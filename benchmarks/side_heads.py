@@ -1,5 +1,7 @@
 """More heads on one training: each sees what the strategy's own head could see, and has its own accuracy matrix."""
 
+from typing import Any
+
 import numpy as np
 from torch import Tensor
 
@@ -8,6 +10,12 @@ from avalanche_f2ocl.config import HeadOptions
 from avalanche_f2ocl.head_features import feature_count, head_features
 from avalanche_f2ocl.heads.make import make_head
 from avalanche_f2ocl.metrics import AccuracyMatrix
+
+
+def by_class(answers: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Its ``predictions`` and ``labels``, classes ascending: the same image at the same place for every seed."""
+    order = np.argsort(answers.labels, kind="stable")
+    return np.asarray(answers.predictions)[order], np.asarray(answers.labels)[order]
 
 
 class LastFeatures:
@@ -82,8 +90,3 @@ class SideHead(AccuracyMatrix):
     def values(self) -> dict[str, float | None]:
         self.figures = super().values()
         return {}
-
-    def by_class(self) -> tuple[np.ndarray, np.ndarray]:
-        """Predictions and labels, classes ascending: the same image at the same place for every seed."""
-        order = np.argsort(self.labels, kind="stable")
-        return np.asarray(self.predictions)[order], np.asarray(self.labels)[order]
