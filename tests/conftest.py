@@ -15,6 +15,12 @@ def pytest_collection_modifyitems(items):
                 item.add_marker(pytest.mark.skip(reason="needs a CUDA device, there is none"))
 
 
+@pytest.fixture(autouse=True)
+def same_draws():
+    """Each test draws the same random numbers, alone or after others."""
+    torch.manual_seed(0)
+
+
 @pytest.fixture(scope="session")
 def vit():
     return load_vit("micro_vit")

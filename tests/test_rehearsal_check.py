@@ -85,10 +85,12 @@ def test_what_is_kept_is_found(taught, samples, images, leak):
     assert "sample 5: " in str(report) and "of 12 samples are kept" in str(report)
 
 
-def test_a_resized_image_is_found(taught):
-    images = torch.randint(0, 256, (6, 3, 40, 40), dtype=torch.uint8)
+def test_a_resized_image_is_found(taught, draw):
+    images = torch.randint(0, 256, (6, 3, 40, 40), dtype=torch.uint8, generator=draw)
     samples = [(image, 4) for image in images]
-    for kept in (images[2], taught.backbone.prepare(images[2:3]), (taught.backbone.prepare(images[2:3]) * 60).int()):
+    resized = taught.backbone.prepare(images[2:3])
+    in_8_bits = ((resized - resized.min()) / (resized.max() - resized.min()) * 255).round().byte()
+    for kept in (images[2], resized, in_8_bits):
         taught.kept = kept.clone()
         assert {f.sample for f in check_rehearsal_free(taught, samples).findings} == {2}
 
