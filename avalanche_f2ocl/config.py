@@ -67,7 +67,7 @@ class HeadOptions:
             ``"ensemble"``, two heads whose logits are added, on those layers and on those of the pass that gives q.
         metric: of ``head="ncm"``.
         shrinkage, priors: of ``head="lda"``, see :class:`avalanche_f2ocl.heads.LDAHead`.
-        projection, ridge: of ``head="ridge"``, see :class:`avalanche_f2ocl.heads.RidgeHead`.
+        projection, ridge, priors: of ``head="ridge"``, see :class:`avalanche_f2ocl.heads.RidgeHead`.
 
     Raises:
         TypeError: a number of the wrong type.

@@ -23,7 +23,7 @@ class EnsembleHead(ClassMeans):
 
     Example:
         >>> from avalanche_f2ocl.heads import RidgeHead
-        >>> head = EnsembleHead([RidgeHead(2, projection=0, ridge=1.0), RidgeHead(2, projection=0, ridge=1.0)])
+        >>> head = EnsembleHead([RidgeHead(2, projection=0, ridge=1.0, priors="counts") for _ in range(2)])
         >>> _ = head.add_rows(2)
         >>> head.update(torch.eye(2).repeat(1, 2), torch.tensor([0, 1]))
         >>> head.logits(torch.eye(2).repeat(1, 2)).tolist()

@@ -23,5 +23,5 @@ def make_head(options: HeadOptions, dim: int, seed: int = 0) -> ClassMeans:
     if options.head == "lda":
         return LDAHead(dim, options.shrinkage, options.priors)
     if options.head == "ridge":
-        return RidgeHead(dim, options.projection, options.ridge, seed)
+        return RidgeHead(dim, options.projection, options.ridge, options.priors, seed)
     return NCMHead(dim, options.metric)

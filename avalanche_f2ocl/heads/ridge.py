@@ -8,7 +8,10 @@ from avalanche_f2ocl.heads.second_moments import SecondMomentHead
 
 
 class RidgeHead(SecondMomentHead):
-    """Linear regression of one-hot labels, without intercept; logits are the regression's outputs.
+    """Linear regression of one-hot labels, without intercept, a class's output in units of its root mean square.
+
+    Least squares sees rare classes so seldom that it hardly answers for them. Hence each output is divided by its root
+    mean square over the samples so far, which the sums give; with as many samples of each class little changes.
 
     Solving takes ``O(P**3)`` for P features: measured on one core of a server, see benchmarks/README.md.
 
@@ -20,13 +23,14 @@ class RidgeHead(SecondMomentHead):
         projection: features P of the random projection with ReLU; 0 for the vectors themselves. None for 5,000
             where there is a CUDA device and 2,000 elsewhere, or those of the file that is loaded.
         ridge: added to the moment's diagonal; None to choose it by generalised cross-validation from the sums.
+        priors: ``"equal"``, as above; ``"counts"`` for the regression's own outputs, which grow with a class's share.
         seed: of the projection.
 
     Attributes:
         projection: draws the features; None without.
 
     Example:
-        >>> head = RidgeHead(dim=2, projection=0, ridge=1.0)
+        >>> head = RidgeHead(dim=2, projection=0, ridge=1.0, priors="counts")
         >>> _ = head.add_rows(2)
         >>> head.update(torch.eye(2), torch.tensor([0, 1]))
         >>> head.logits(torch.eye(2)).tolist()
@@ -34,24 +38,31 @@ class RidgeHead(SecondMomentHead):
     """
 
     def __init__(
-        self, dim: int, projection: int | None = None, ridge: float | None = None, seed: int = 0
+        self,
+        dim: int,
+        projection: int | None = None,
+        ridge: float | None = None,
+        priors: str = "equal",
+        seed: int = 0,
     ) -> None:
         width = default_width() if projection is None else projection
         super().__init__(dim, width or None)
-        self.ridge, self._any_width = ridge, projection is None
+        self.ridge, self.priors, self._any_width = ridge, priors, projection is None
         self.projection = RandomProjection(dim, width, seed) if width else None
 
     def features(self, vectors: Tensor) -> Tensor:
         return (vectors if self.projection is None else self.projection(vectors)).double()
 
     def solve(self, moment: Tensor, total: Tensor) -> tuple[Tensor, Tensor]:
-        targets = self.used(self.feature_sums_name)
+        targets, total = self.used(self.feature_sums_name), total.clamp(min=1)
         if self.ridge is None:
-            weight = gcv_ridge(moment, targets, total.clamp(min=1))
+            weight = gcv_ridge(moment, targets, total)
         else:
             regular = moment.clone()
             regular.diagonal().add_(self.ridge)
             weight = torch.linalg.solve(regular, targets.T).T
+        if self.priors == "equal":
+            weight = weight / root_mean_square(weight, moment, total)
         return weight, weight.new_zeros(len(weight))
 
     def _load_from_state_dict(self, state_dict, prefix, *args):
@@ -67,6 +78,25 @@ class RidgeHead(SecondMomentHead):
 def default_width() -> int:
     """Random features that are solved for in seconds."""
     return 5000 if torch.cuda.is_available() else 2000
+
+
+def root_mean_square(weight: Tensor, moment: Tensor, samples: Tensor) -> Tensor:
+    r"""Of linear outputs over the samples that a moment was summed from.
+
+    Args:
+        weight: W, ``(C, P)``.
+        moment: :math:`X^\top X`, ``(P, P)``.
+        samples: N, at least 1.
+
+    Returns:
+        :math:`\sqrt{w_c^\top X^\top X w_c / N}`, ``(C, 1)``; the smallest positive number where that is 0.
+
+    Example:
+        >>> root_mean_square(torch.tensor([[1.0, 1.0]]), torch.eye(2) * 4, torch.tensor(2)).item()
+        2.0
+    """
+    square = ((weight @ moment) * weight).sum(1, keepdim=True) / samples
+    return square.clamp(min=torch.finfo(weight.dtype).tiny).sqrt()
 
 
 def gcv_ridge(moment: Tensor, sums: Tensor, samples: Tensor) -> Tensor:

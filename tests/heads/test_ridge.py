@@ -27,11 +27,33 @@ def fitted(x, y, **options):
 @pytest.mark.parametrize("projection", [0, 150])
 def test_equals_sklearn_on_the_full_data(data, ridge, projection):
     x, y = data
-    head = fitted(x, y, projection=projection, ridge=ridge)
+    head = fitted(x, y, projection=projection, ridge=ridge, priors="counts")
     features = head.features(x).numpy()
     assert features.shape[1] == (projection or 64) and (projection == 0 or features.min() == 0)
     regression = Ridge(alpha=ridge, fit_intercept=False).fit(features, np.eye(10)[y])
     np.testing.assert_allclose(head.logits(x).numpy(), regression.predict(features), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("ridge", [None, 1.0])
+def test_with_equal_priors_outputs_have_mean_square_1_over_the_samples(data, ridge):
+    x, y = data
+    some = y.argsort()[:700]
+    equal = fitted(x[some], y[some], projection=0, ridge=ridge).logits(x[some])
+    counts = fitted(x[some], y[some], projection=0, ridge=ridge, priors="counts").logits(x[some])
+    np.testing.assert_allclose(equal.numpy(), (counts / counts.square().mean(0).sqrt()).numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_with_equal_priors_rare_classes_are_answered(data):
+    """Ten samples each of five digits beside hundreds of the others."""
+    x, y = data
+    train = torch.cat([(y == c).nonzero().squeeze(1)[: 10 if c < 5 else 120] for c in range(10)])
+    test = torch.cat([(y == c).nonzero().squeeze(1)[120:] for c in range(10)])
+    right = {}
+    for priors in ("equal", "counts"):
+        predicted = fitted(x[train], y[train], projection=0, priors=priors).logits(x[test]).argmax(1)
+        right[priors] = [(predicted == y[test])[y[test] < 5].float().mean(), (predicted == y[test]).float().mean()]
+    assert right["equal"][0] > right["counts"][0] + 0.2 and right["equal"][1] > right["counts"][1] + 0.1
+    assert right["equal"][1] > 0.8
 
 
 def test_the_chosen_ridge_is_the_one_of_least_generalised_cross_validation_error(data):
