@@ -1,8 +1,9 @@
 """F2OCL beside a strategy of Avalanche's own, on the same stream and the same frozen backbone.
 
-    python examples/compare_with_avalanche.py
+    python examples/compare_with_avalanche.py [--train-per-class 40]
 """
 
+import argparse
 import warnings
 
 import torch
@@ -15,8 +16,11 @@ from avalanche_f2ocl.backbone import PromptableViT
 from avalanche_f2ocl.online import run_online
 from avalanche_f2ocl.report import result_table
 
+parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+parser.add_argument("--train-per-class", type=int, help="default all, about 144")
+args = parser.parse_args()
 warnings.filterwarnings("ignore", message="No loggers specified")
-stream = class_incremental_stream("digits", groups=5, seed=0)
+stream = class_incremental_stream("digits", groups=5, seed=0, train_per_class=args.train_per_class)
 
 
 class FrozenViTWithHead(nn.Module):

@@ -1,6 +1,6 @@
 """F2OCL beside ViT-NCM on handwritten digits, offline, in about a minute on a laptop.
 
-    python examples/quickstart.py [--seed 0] [--figure runs/quickstart.png]
+    python examples/quickstart.py [--seed 0] [--train-per-class 40] [--figure runs/quickstart.png]
 """
 
 import argparse
@@ -14,11 +14,12 @@ from avalanche_f2ocl.report import plot_accuracy_matrices, result_table
 
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("--seed", type=int, default=0)
+parser.add_argument("--train-per-class", type=int, help="default all, about 144")
 parser.add_argument("--figure", default="runs/quickstart.png")
 args = parser.parse_args()
 warnings.filterwarnings("ignore", message="No loggers specified")
 
-stream = class_incremental_stream("digits", groups=5, seed=args.seed)
+stream = class_incremental_stream("digits", groups=5, seed=args.seed, train_per_class=args.train_per_class)
 groups = [sorted(experience.classes_in_this_experience) for experience in stream.train_stream]
 print("Digits arrive in five groups,", groups, "- ten images at a time, each seen once, none kept.\n")
 
