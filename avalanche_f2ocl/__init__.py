@@ -1,44 +1,44 @@
-"""Rehearsal-free, task-free online class-incremental learning on frozen ViTs, for Avalanche."""
+"""Rehearsal-free, task-free online class-incremental learning on frozen ViTs, for Avalanche.
 
-from avalanche_f2ocl.baselines import ViTNCM
-from avalanche_f2ocl.boundary_free_streams import (
-    drifting_stream,
-    long_tailed_stream,
-    recurring_stream,
-    shuffled_stream,
-    si_blurry_stream,
-)
-from avalanche_f2ocl.checkpoint_plugin import CheckpointPlugin
-from avalanche_f2ocl.metrics import f2ocl_metrics
-from avalanche_f2ocl.model import F2OCLModel
-from avalanche_f2ocl.plugins import (
-    ContrastivePromptPlugin,
-    KeyUpdatePlugin,
-    PromptGrowthPlugin,
-    PrototypeUpdatePlugin,
-)
-from avalanche_f2ocl.rehearsal_check import check_rehearsal_free, held_bytes
-from avalanche_f2ocl.strategy import F2OCLStrategy
-from avalanche_f2ocl.streams import class_incremental_stream
+Names are imported when they are asked for: a model alone does not need Avalanche, whose import takes seconds.
+"""
+
+from importlib import import_module
+from typing import Any
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "CheckpointPlugin",
-    "ContrastivePromptPlugin",
-    "F2OCLModel",
-    "F2OCLStrategy",
-    "KeyUpdatePlugin",
-    "PromptGrowthPlugin",
-    "PrototypeUpdatePlugin",
-    "ViTNCM",
-    "check_rehearsal_free",
-    "class_incremental_stream",
-    "drifting_stream",
-    "f2ocl_metrics",
-    "held_bytes",
-    "long_tailed_stream",
-    "recurring_stream",
-    "shuffled_stream",
-    "si_blurry_stream",
-]
+# Types stand in __init__.pyi.
+_HOMES = {
+    "CheckpointPlugin": "checkpoint_plugin",
+    "ContrastivePromptPlugin": "plugins",
+    "F2OCLModel": "model",
+    "F2OCLStrategy": "strategy",
+    "KeyUpdatePlugin": "plugins",
+    "PromptGrowthPlugin": "plugins",
+    "PrototypeUpdatePlugin": "plugins",
+    "ViTNCM": "baselines.vit_ncm",
+    "ViTNCMModel": "vit_ncm_model",
+    "check_rehearsal_free": "rehearsal_check",
+    "class_incremental_stream": "streams",
+    "drifting_stream": "boundary_free_streams",
+    "f2ocl_metrics": "metrics",
+    "held_bytes": "rehearsal_check",
+    "long_tailed_stream": "boundary_free_streams",
+    "recurring_stream": "boundary_free_streams",
+    "shuffled_stream": "boundary_free_streams",
+    "si_blurry_stream": "boundary_free_streams",
+}
+__all__ = list(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

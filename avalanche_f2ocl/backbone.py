@@ -73,7 +73,7 @@ class PromptableViT(nn.Module):
         if precision == "bfloat16":
             self.checksum  # noqa: B018  of the weights as they came
             self.vit = deepcopy(vit).bfloat16()
-        self.readout, self.prompt_position = readout, prompt_position
+        self.readout, self.prompt_position, self.normalise, self.inputs = readout, prompt_position, normalise, inputs
         self.embed_dim: int = vit.embed_dim
         self.image_size: int = vit.patch_embed.img_size[0]
         data = resolve_model_data_config(vit)

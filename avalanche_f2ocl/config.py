@@ -19,6 +19,12 @@ CHOICES = {
     "priors": ("equal", "counts"),
 }
 
+PRESETS = {
+    "best": {"prompt_assignment": "shared", "head": "ridge", "head_features": "ensemble", "projection": 0},
+    "paper": {"prompt_assignment": "label", "key_update": "gradient", "lr_decay": 0.0},
+}
+"""See :meth:`avalanche_f2ocl.F2OCLStrategy.best` and :meth:`avalanche_f2ocl.F2OCLStrategy.paper`."""
+
 
 def check_choice(name: str, value: object, allowed: tuple[str, ...] | None = None) -> None:
     """Raises ``ValueError`` naming what is allowed unless ``value`` is; default ``CHOICES[name]``."""

@@ -1,6 +1,8 @@
 """F2OCL as a plain PyTorch module: what is saved, exported and served."""
 
-from dataclasses import replace
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +12,19 @@ from torch import Tensor, nn
 from avalanche_f2ocl.backbone import PromptableViT
 from avalanche_f2ocl.batch import OnlineBatch
 from avalanche_f2ocl.class_means import ClassMeans
-from avalanche_f2ocl.config import F2OCLConfig
+from avalanche_f2ocl.config import PRESETS, F2OCLConfig
 from avalanche_f2ocl.head_features import LAST_BLOCKS, feature_count, head_features
 from avalanche_f2ocl.heads.make import make_head
 from avalanche_f2ocl.keys import GradientKeys, MeanKeys, key_scores
 from avalanche_f2ocl.losses import contrastive_prompt_loss
-from avalanche_f2ocl.online_model import OnlineModel, Prediction
+from avalanche_f2ocl.online_model import Prediction
 from avalanche_f2ocl.optim import RowAdam
 from avalanche_f2ocl.prompts import OnePrompt, PromptPool, elect
 from avalanche_f2ocl.rng import generator
+from avalanche_f2ocl.saved_model import SavedModel
 
 
-class F2OCLModel(OnlineModel):
+class F2OCLModel(SavedModel):
     """Frozen backbone, class prompts, keys and a head on class sums (paper, Algorithm 1).
 
     Args:
@@ -48,6 +51,8 @@ class F2OCLModel(OnlineModel):
         ([-3, 7], torch.Size([4, 2]))
     """
 
+    saved_as = "F2OCLStrategy"
+
     def __init__(
         self,
         backbone: str | nn.Module = "vit_base_patch16_224.augreg_in21k",
@@ -72,6 +77,8 @@ class F2OCLModel(OnlineModel):
         super().__init__(encoder, make_head(config, feature_count(config.head_features, encoder), config.seed))
         self.config = config
         self.z_means = None if config.head_features == "z" else ClassMeans(dim)
+        if config.head == "ncm" and config.metric == "cosine":
+            self.temperature = config.temperature
         self.shared = config.prompt_assignment == "shared"
         make_prompts = OnePrompt if self.shared else PromptPool
         self.pool = make_prompts(config.prompt_length, dim, config.prompt_init, config.seed)
@@ -80,6 +87,20 @@ class F2OCLModel(OnlineModel):
         self.optimizer = RowAdam(
             [self.pool.prompts], config.lr, config.betas, lr_decay=config.lr_decay, every_row=self.shared
         )
+
+    @classmethod
+    def best(cls, backbone: str | nn.Module = "vit_base_patch16_224.augreg_in21k", **options: Any) -> "F2OCLModel":
+        """The recommended settings, see :meth:`avalanche_f2ocl.F2OCLStrategy.best`; ``options`` win over them."""
+        return cls(backbone, **{**PRESETS["best"], **options})
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return json.loads(json.dumps(asdict(self.config)))
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, Any], **backbone: Any) -> "F2OCLModel":
+        own = {field.name: options[field.name] for field in fields(F2OCLConfig) if field.name in options}
+        return cls(config=F2OCLConfig(**own), **backbone)
 
     def add_classes(self, ids: Tensor) -> None:
         """A triplet of id, key and prompt, and a head row, for each of ``ids (N,)``."""

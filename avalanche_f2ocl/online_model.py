@@ -12,6 +12,7 @@ from avalanche_f2ocl.backbone import PromptableViT
 from avalanche_f2ocl.batch import OnlineBatch
 from avalanche_f2ocl.checks import check_images, check_labels
 from avalanche_f2ocl.classes import ClassTable
+from avalanche_f2ocl.config import check_positive, check_positive_int
 from avalanche_f2ocl.optim import remove_row
 from avalanche_f2ocl.rows import ClassRows
 from avalanche_f2ocl.undo import Undo
@@ -48,15 +49,18 @@ class OnlineModel(nn.Module, ABC):
     Attributes:
         batches: mini-batches learned so far.
         optimizer: None where nothing is trained.
+        class_names: by class id, where given; they go into files.
         followers: objects outside the model with a ``forget_class(class_id, row)`` that :meth:`forget` calls.
     """
 
     optimizer: torch.optim.Optimizer | None = None
+    temperature: float = 1.0
 
     def __init__(self, backbone: PromptableViT, head: nn.Module) -> None:
         super().__init__()
         self.backbone, self.head, self.classes = backbone, head, ClassTable()
         self.batches = 0
+        self.class_names: dict[int, str] = {}
         self.followers: list[Any] = []
 
     @abstractmethod
@@ -109,6 +113,7 @@ class OnlineModel(nn.Module, ABC):
             module.remove_row(row)
             for parameter in module.parameters() if self.optimizer is not None else ():
                 remove_row(self.optimizer, parameter, row)
+        self.class_names.pop(class_id, None)
         for follower in self.followers:
             follower.forget_class(class_id, row)
         if len(self.classes) == 0:
@@ -151,26 +156,95 @@ class OnlineModel(nn.Module, ABC):
             RuntimeError: nothing has been learned yet.
             TypeError, ValueError: as :meth:`forward`.
         """
-        if self.batches == 0:
-            raise RuntimeError("nothing has been learned yet: call learn(images, labels) first")
+        self._check_learned()
         return self.class_ids[self(images).argmax(1)]
 
-    def learn(self, images: Tensor, labels: Tensor | Sequence[int]) -> None:
+    def predict_proba(self, images: Tensor, temperature: float | None = None) -> Tensor:
+        """Softmax of the logits over a temperature; good for an order and a threshold, not calibrated.
+
+        Args:
+            images: ``(B, C, H, W)`` as in :meth:`forward`.
+            temperature: divides the logits; None for that of the contrastive loss where logits are cosines, else 1.
+
+        Returns:
+            ``(B, C)`` float32, column i for class ``class_ids[i]``.
+
+        Raises:
+            RuntimeError, TypeError, ValueError: as :meth:`predict`; a temperature that is not positive.
+
+        Example:
+            >>> from avalanche_f2ocl import F2OCLModel
+            >>> model = F2OCLModel("micro_vit", prompt_length=2)
+            >>> images = torch.randint(0, 256, (3, 3, 32, 32), dtype=torch.uint8)
+            >>> model.learn(images, [7, -3, 7])
+            >>> model.predict_proba(images).sum(1)
+            tensor([1.0000, 1.0000, 1.0000])
+        """
+        if temperature is not None:
+            check_positive("temperature", temperature)
+        self._check_learned()
+        return (self(images) / (self.temperature if temperature is None else temperature)).softmax(1)
+
+    def topk(self, images: Tensor, k: int = 5) -> tuple[Tensor, Tensor]:
+        """The k likeliest classes of each image.
+
+        Args:
+            images: ``(B, C, H, W)`` as in :meth:`forward`.
+            k: at least 1; with fewer classes, all of them.
+
+        Returns:
+            Class ids ``(B, k)`` int64 and :meth:`predict_proba` of them ``(B, k)`` float32, likeliest first.
+
+        Raises:
+            RuntimeError, TypeError, ValueError: as :meth:`predict`, or k is no positive int.
+        """
+        check_positive_int("k", k)
+        probabilities, columns = self.predict_proba(images).topk(min(k, max(1, len(self.classes))), dim=1)
+        return self.class_ids[columns], probabilities
+
+    def learn(self, images: Tensor, labels: Tensor | Sequence[int] | Sequence[str]) -> None:
         """One online update; whatever exception leaves it, nothing has changed then.
 
         Args:
             images: ``(B, C, H, W)`` as in :meth:`forward`.
-            labels: ``(B,)`` class ids, any integers.
+            labels: ``(B,)`` class ids, any integers; or names: those in ``class_names``, and for a new one the next id.
 
         Raises:
             TypeError, ValueError: bad images or labels.
+
+        Example:
+            >>> from avalanche_f2ocl import F2OCLModel
+            >>> model = F2OCLModel("micro_vit", prompt_length=2)
+            >>> model.learn(torch.randint(0, 256, (3, 3, 32, 32), dtype=torch.uint8), ["cat", "dog", "cat"])
+            >>> model.class_names
+            {0: 'cat', 1: 'dog'}
         """
         self.check(images)
+        labels, names = self._ids(labels)
         labels = check_labels(labels, len(images))
         with self.undo(self.optimizer) as undo:
+            undo.save_attributes(self, "class_names")
+            self.class_names = names
             batch = self.begin_batch(images.to(self.device), labels)
             undo.save_rows(batch.class_rows)
             self.learn_batch(batch)
+
+    def _ids(self, labels: Any) -> tuple[Any, dict[int, str]]:
+        """Class ids of labels that are names, and the names with the new ones among them."""
+        if isinstance(labels, Tensor) or not any(isinstance(label, str) for label in labels):
+            return labels, self.class_names
+        ids = {name: class_id for class_id, name in self.class_names.items()}
+        free = max(self.classes.max_id, *self.class_names, -1) + 1
+        for label in labels:
+            if not isinstance(label, str):
+                raise TypeError(f"label {label!r} among names: labels are all class ids or all names")
+            if label not in ids:
+                ids[label], free = free, free + 1
+        return [ids[label] for label in labels], {class_id: name for name, class_id in ids.items()}
+
+    def _check_learned(self) -> None:
+        if self.batches == 0:
+            raise RuntimeError("nothing has been learned yet: call learn(images, labels) first")
 
     def undo(self, optimizer: torch.optim.Optimizer | None) -> Undo:
         """Takes back a mini-batch that fails, steps of ``optimizer`` included; for a ``with`` statement."""

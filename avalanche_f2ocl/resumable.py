@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
 from avalanche_f2ocl import checkpoint
+from avalanche_f2ocl.model_file import read_model_file, saved_backbone
 
 _PLAIN = (bool, int, float, str, tuple, type(None))
 _ENVIRONMENT = {"backbone", "weights", "image_size", "device", "plugins", "evaluator"}
@@ -85,13 +86,13 @@ class Resumable:
             FileNotFoundError: no such file.
             ValueError: damaged, of another version or strategy, or learned on other weights.
         """
-        tensors, values = checkpoint.read_checkpoint(path)
+        tensors, values = read_model_file(path)
         if backbone is None:
-            backbone = checkpoint.saved_backbone(tensors, values)
+            backbone = saved_backbone(tensors, values)
         size = {} if isinstance(backbone, nn.Module) else {"image_size": values["backbone"]["image_size"]}
         strategy = cls(backbone=backbone, **{**size, **values["options"], **options})
-        checkpoint.restore(strategy, tensors, values, path)
-        strategy.clock.train_exp_counter = values["experiences_done"]
+        checkpoint.restore_learned(strategy, tensors, values, path)
+        strategy.clock.train_exp_counter = values.get("experiences_done", 0)
         return strategy
 
     def resume(self, path: str | Path, *, missing_ok: bool = False) -> bool:
@@ -120,9 +121,9 @@ class Resumable:
             return False
         if self.model.batches or self.clock.train_exp_counter:
             raise RuntimeError("this strategy has learned already: resume() comes before the first train()")
-        tensors, values = checkpoint.read_checkpoint(path)
+        tensors, values = checkpoint.read_run(path)
         checkpoint.check_same_run(self, values, path)
-        checkpoint.restore(self, tensors, values, path)
+        checkpoint.restore_learned(self, tensors, values, path)
         checkpoint.restore_run(self, values)
         self.evaluations, self._known_evaluations = [], list(values["evaluations"])
         self.catching_up_batches = values["batches_done"]

@@ -10,7 +10,7 @@ from avalanche.training.plugins.evaluation import default_evaluator
 from torch import nn
 
 from avalanche_f2ocl.base_strategy import OnlineStrategy
-from avalanche_f2ocl.config import F2OCLConfig
+from avalanche_f2ocl.config import PRESETS, F2OCLConfig
 from avalanche_f2ocl.model import F2OCLModel
 from avalanche_f2ocl.plugins import (
     ContrastivePromptPlugin,
@@ -168,8 +168,7 @@ class F2OCLStrategy(OnlineStrategy):
             >>> F2OCLStrategy.best(backbone="micro_vit", evaluator=None).model.head.heads[0].moment.shape
             torch.Size([1024, 1024])
         """
-        best = {"prompt_assignment": "shared", "head": "ridge", "head_features": "ensemble", "projection": 0}
-        return cls(**{**best, **options})
+        return cls(**{**PRESETS["best"], **options})
 
     @classmethod
     def paper(cls, **options) -> "F2OCLStrategy":
@@ -181,4 +180,4 @@ class F2OCLStrategy(OnlineStrategy):
         Args:
             **options: as the constructor's; they win over the literal ones.
         """
-        return cls(**{"prompt_assignment": "label", "key_update": "gradient", "lr_decay": 0.0, **options})
+        return cls(**{**PRESETS["paper"], **options})

@@ -15,7 +15,7 @@ from avalanche.training.plugins import EvaluationPlugin
 
 from avalanche_f2ocl import CheckpointPlugin, class_incremental_stream, f2ocl_metrics, safe_file
 from avalanche_f2ocl.base_strategy import OnlineStrategy
-from avalanche_f2ocl.checkpoint import learned_tensors
+from avalanche_f2ocl.checkpoint import learned
 from avalanche_f2ocl.safe_file import read_safe_file, write_safe_file
 from benchmarks.methods import METHODS, make_strategy
 
@@ -91,7 +91,7 @@ def finish(make: Callable[..., OnlineStrategy], stream: CLScenario, path: Path, 
     """Runs the script to its end; writes what it learned, returned and measured to ``out``."""
     strategy, results = script(make, stream, path, plain)
     metrics = [metric.state() for metric in strategy.evaluator.metrics]
-    write_safe_file(out, learned_tensors(strategy), {"results": results, "metrics": metrics})
+    write_safe_file(out, learned(strategy).tensors(), {"results": results, "metrics": metrics})
 
 
 def survives(

@@ -9,8 +9,9 @@ from torch.utils.data import DataLoader
 
 from avalanche_f2ocl import F2OCLStrategy, ViTNCM
 from avalanche_f2ocl.baselines import ER
-from avalanche_f2ocl.checkpoint import learned_tensors, read_checkpoint
+from avalanche_f2ocl.checkpoint import learned
 from avalanche_f2ocl.loading import load_vit
+from avalanche_f2ocl.model_file import read_model_file
 from avalanche_f2ocl.safe_file import read_safe_file, write_safe_file
 from benchmarks.kills import WRITE_STEPS, finish, in_a_child, kill, survives
 from tests.contracts.strategies import STRATEGIES
@@ -56,7 +57,7 @@ def test_killed_while_writing_the_old_file_stays(step, vit, digits, path, monkey
         strategy.save(path)
 
     assert in_a_child(write) == -signal.SIGKILL
-    assert path.read_bytes() == before and read_checkpoint(path)[1]["batches_done"] == 4
+    assert path.read_bytes() == before and read_model_file(path)[1]["batches_done"] == 4
 
 
 @pytest.mark.parametrize("name", SAVED)
@@ -71,7 +72,7 @@ def test_a_loaded_strategy_predicts_and_goes_on_as_the_saved_one(name, vit, digi
     assert torch.equal(other.model(images), strategy.model(images))
     for one in (strategy, other):
         train_online(one, digits.train_stream[2:3])
-    expected, got = learned_tensors(strategy), learned_tensors(other)
+    expected, got = learned(strategy).tensors(), learned(other).tensors()
     assert expected.keys() == got.keys()
     for tensor in expected:
         assert torch.equal(expected[tensor], got[tensor]), tensor
@@ -86,7 +87,7 @@ def test_nothing_of_the_backbone_and_no_image_is_in_the_file(name, vit, digits, 
     train_online(strategy, digits.train_stream[:2])
     strategy.save(path)
     assert abs(path.stat().st_size - size) < 100
-    tensors, _ = read_checkpoint(path)
+    tensors, _ = read_model_file(path)
     assert not any(part in tensor for tensor in tensors for part in ("vit.", "blocks", "patch_embed"))
 
 
@@ -120,7 +121,7 @@ def test_classes_with_few_samples_are_left_out(vit, digits, path):
     assert torch.equal(loaded.model.head.means(), strategy.model.head.means()[:2])
     assert torch.equal(loaded.model.pool.used("prompts"), strategy.model.pool.used("prompts")[:2])
     last = strategy.model.head.used("sums")[2]
-    for tensor in read_checkpoint(path)[0].values():
+    for tensor in read_model_file(path)[0].values():
         assert not (tensor.dim() == 2 and tensor.shape[1] == 128 and (tensor == last).all(1).any())
     with pytest.raises(ValueError, match="without 1 classes"):
         F2OCLStrategy(backbone=vit, evaluator=None, prompt_length=3).resume(path)
@@ -174,10 +175,10 @@ def other_weights():
 )
 def test_a_file_of_another_run_is_refused_and_nothing_loaded(make, message, saved, vit):
     strategy = make(vit)
-    before = learned_tensors(strategy)
+    before = learned(strategy).tensors()
     with pytest.raises(ValueError, match=message):
         strategy.resume(saved)
-    after = learned_tensors(strategy)
+    after = learned(strategy).tensors()
     assert before.keys() == after.keys() and all(torch.equal(before[n], after[n]) for n in before)
     assert not strategy.catching_up
 
@@ -266,5 +267,5 @@ def test_a_skipped_minibatch_counts_where_a_run_is_resumed(fails, vit, digits, p
             warnings.simplefilter("ignore")
             strategy.train(digits.train_stream[0], eval_streams=[])
         assert strategy.skipped == 1 and strategy.model.batches == 3 and not strategy.catching_up
-        ends.append(learned_tensors(strategy))
+        ends.append(learned(strategy).tensors())
     assert all(torch.equal(ends[0][name], ends[1][name]) for name in ends[0])

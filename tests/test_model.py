@@ -342,3 +342,55 @@ def test_a_shared_prompt_is_trained_on_every_minibatch_and_used_for_every_image(
     torch.testing.assert_close(model.prototypes.means(), means, rtol=1e-3, atol=1e-3)
     expected = torch.cosine_similarity(encode(images, prompt).unsqueeze(1), means, dim=2)
     torch.testing.assert_close(model(images), expected, rtol=1e-3, atol=1e-3)
+
+
+def test_labels_may_be_names(model, images):
+    model.learn(images[:3], ["owl", "cat", "owl"])
+    model.learn(images[3:5], [7, 0])
+    model.learn(images[5:8], ["dog", "cat", "emu"])
+    assert model.class_names == {0: "owl", 1: "cat", 8: "dog", 9: "emu"}
+    assert sorted(model.class_ids.tolist()) == [0, 1, 7, 8, 9]
+    model.forget(1)
+    assert model.class_names == {0: "owl", 8: "dog", 9: "emu"}
+
+
+def test_given_names_keep_their_ids(model, images):
+    model.class_names = {3: "cat", 5: "owl"}
+    model.learn(images[:3], ["owl", "emu", "cat"])
+    assert model.class_names == {3: "cat", 5: "owl", 6: "emu"} and set(model.class_ids.tolist()) == {3, 5, 6}
+
+
+def test_bad_names_change_nothing(model, images):
+    model.learn(images[:2], ["owl", "cat"])
+    with pytest.raises(TypeError, match="label 3 among names"):
+        model.learn(images[:2], ["emu", 3])
+    with pytest.raises(ValueError, match="one class id per image"):
+        model.learn(images[:2], ["emu"])
+    model.learn_batch = lambda batch: 1 / 0
+    with pytest.raises(ZeroDivisionError):
+        model.learn(images[:2], ["emu", "owl"])
+    assert model.class_names == {0: "owl", 1: "cat"} and len(model.class_ids) == 2
+
+
+@pytest.mark.parametrize("options, temperature", [({}, 0.2), ({"temperature": 0.5}, 0.5), ({"head": "lda"}, 1)])
+def test_probabilities_are_the_softmax_of_the_logits(vit, images, labels, options, temperature):
+    model = F2OCLModel(vit, prompt_length=3, **options)
+    model.learn(images, labels)
+    logits = model(images).double()
+    torch.testing.assert_close(model.predict_proba(images).double(), (logits / temperature).softmax(1))
+    torch.testing.assert_close(model.predict_proba(images, temperature=3).double(), (logits / 3).softmax(1))
+    ids, probabilities = model.topk(images, k=2)
+    order = logits.argsort(1, descending=True)[:, :2]
+    assert torch.equal(ids, model.class_ids[order]) and torch.equal(ids[:, 0], model.predict(images))
+    torch.testing.assert_close(probabilities, model.predict_proba(images).gather(1, order))
+    assert model.topk(images, k=9)[0].shape == (12, 3)
+
+
+def test_bad_questions(model, images, labels):
+    with pytest.raises(RuntimeError, match="nothing has been learned"):
+        model.topk(images)
+    model.learn(images, labels)
+    with pytest.raises(ValueError, match="k=0"):
+        model.topk(images, k=0)
+    with pytest.raises(ValueError, match="temperature=0"):
+        model.predict_proba(images, temperature=0)

@@ -4,7 +4,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from avalanche_f2ocl import ViTNCM
 from avalanche_f2ocl.backbone import PromptableViT
-from avalanche_f2ocl.baselines.vit_ncm import ViTNCMModel
+from avalanche_f2ocl.vit_ncm_model import ViTNCMModel
 from tests.helpers import as_tensors, train_online
 
 

@@ -1,0 +1,89 @@
+"""A model to and from a file, without a strategy."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+import torch
+from torch import nn
+
+from avalanche_f2ocl.model_file import Learned, read_model_file, restore, saved_backbone, write_model_file
+from avalanche_f2ocl.online_model import OnlineModel
+
+Model = TypeVar("Model", bound="SavedModel")
+
+
+class SavedModel(OnlineModel):
+    """A model that knows what it was made with.
+
+    Attributes:
+        saved_as: the strategy class whose files it shares.
+    """
+
+    saved_as: ClassVar[str]
+
+    @property
+    @abstractmethod
+    def options(self) -> dict[str, Any]:
+        """What the model was made with, its backbone aside, as JSON knows it."""
+
+    @classmethod
+    @abstractmethod
+    def from_options(cls: type[Model], options: Mapping[str, Any], **backbone: Any) -> Model:
+        """A new model; ``backbone``, ``weights`` and ``image_size`` as :class:`avalanche_f2ocl.F2OCLModel`'s."""
+
+    def save(self, path: str | Path, *, backbone: bool = False, min_class_count: int = 1) -> None:
+        """Writes what has been learned to one file, whole or not at all; a strategy can load it too.
+
+        Args:
+            path, backbone, min_class_count: see :meth:`avalanche_f2ocl.F2OCLStrategy.save`.
+
+        Raises:
+            OSError, TypeError, ValueError: as there.
+        """
+        write_model_file(
+            Learned(self, self.saved_as, self.optimizer), path, self.options, None, backbone, min_class_count
+        )
+
+    @classmethod
+    def from_file(
+        cls: type[Model],
+        path: str | Path,
+        backbone: str | nn.Module | None = None,
+        *,
+        weights: str | Path | None = None,
+        device: str | torch.device | None = None,
+    ) -> Model:
+        """The model of a file, to predict with or to learn on.
+
+        Args:
+            path: written by :meth:`save`, or by a strategy's.
+            backbone: a timm name or module. Default: from the file, if its weights are in it, else by its name.
+            weights: local checkpoint for a named backbone.
+            device: default CUDA if there is one, else CPU.
+
+        Raises:
+            FileNotFoundError: no such file.
+            ValueError: damaged, of another version or kind, or learned on other weights.
+
+        Example:
+            >>> import os, tempfile
+            >>> from avalanche_f2ocl import F2OCLModel
+            >>> model = F2OCLModel("micro_vit", prompt_length=2)
+            >>> model.learn(torch.zeros(2, 3, 32, 32), ["cat", "dog"])
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     model.save(os.path.join(folder, "learned.safetensors"))
+            ...     again = F2OCLModel.from_file(os.path.join(folder, "learned.safetensors"))
+            >>> again.class_names
+            {0: 'cat', 1: 'dog'}
+        """
+        tensors, values = read_model_file(path)
+        if values["strategy"] != cls.saved_as:
+            raise ValueError(f"{str(path)!r} is of {values['strategy']}: {cls.__name__} reads files of {cls.saved_as}")
+        if backbone is None:
+            backbone = saved_backbone(tensors, values)
+        size = {} if isinstance(backbone, nn.Module) else {"image_size": values["backbone"]["image_size"]}
+        model = cls.from_options(values["options"], backbone=backbone, weights=weights, **size)
+        restore(Learned(model, cls.saved_as, model.optimizer), tensors, values, path)
+        return model.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))

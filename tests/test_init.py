@@ -1,0 +1,23 @@
+import ast
+from pathlib import Path
+
+import pytest
+
+import avalanche_f2ocl
+
+
+def test_every_name_is_there_and_typed():
+    for name in avalanche_f2ocl.__all__:
+        assert getattr(avalanche_f2ocl, name).__name__ == name and name in dir(avalanche_f2ocl)
+    stub = ast.parse(Path(avalanche_f2ocl.__file__).with_suffix(".pyi").read_text())
+    imports = {
+        alias.asname: node.module for node in stub.body if isinstance(node, ast.ImportFrom) for alias in node.names
+    }
+    assert imports == {name: f"avalanche_f2ocl.{home}" for name, home in avalanche_f2ocl._HOMES.items()}
+
+
+def test_other_names_are_not():
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        avalanche_f2ocl.nonsense  # noqa: B018
+    with pytest.raises(ImportError):
+        from avalanche_f2ocl import nonsense  # noqa: F401
