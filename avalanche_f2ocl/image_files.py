@@ -1,25 +1,19 @@
 """Image folders and zips with ``train/<class>/*`` and ``test/<class>/*``, decoded once."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from io import BytesIO
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
-from zipfile import BadZipFile, ZipFile
 
 import torch
-from PIL import Image
 from torch import Tensor
-from torchvision.transforms.functional import pil_to_tensor
 from tqdm import tqdm
 
-SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
+from avalanche_f2ocl.image_source import SUFFIXES, ImageSource
+
 SPLITS = ("train", "test")
 MIXED_SIZE = 224
 """Side in pixels of the squares that images of different sizes are brought to."""
 
 
-class ImageFiles:
+class ImageFiles(ImageSource):
     """Lists a folder's or zip's images by split and class, and decodes those asked for.
 
     Args:
@@ -36,32 +30,16 @@ class ImageFiles:
     """
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
-        if self.path.is_dir():
-            self._open: Callable[[str], BinaryIO] = lambda name: (self.path / name).open("rb")
-            listed = [p.relative_to(self.path).as_posix() for p in self.path.glob("*/*/*")]
-        elif self.path.is_file():
-            try:
-                archive = ZipFile(self.path)
-            except BadZipFile as error:
-                raise ValueError(f"{str(path)!r} is neither a folder nor a zip of images") from error
-            self._open = lambda name: BytesIO(archive.read(name))
-            listed = archive.namelist()
-        else:
-            raise FileNotFoundError(f"no such folder or zip: {str(path)!r}")
-        self._index(listed)
-
-    def _index(self, listed: list[str]) -> None:
+        super().__init__(path)
         by_class: dict[str, dict[str, list[str]]] = {split: {} for split in SPLITS}
-        for name in sorted(listed):
-            parts = PurePosixPath(name).parts
-            if len(parts) in (2, 3) and parts[0] in SPLITS and ".." not in parts:
-                files = by_class[parts[0]].setdefault(parts[1], [])
-                if len(parts) == 3 and name.lower().endswith(SUFFIXES):
-                    files.append(name)
-        for folder in self.path.glob("*/*") if self.path.is_dir() else ():
-            if folder.is_dir() and folder.parent.name in SPLITS:
-                by_class[folder.parent.name].setdefault(folder.name, [])
+        for folder in self.folders:
+            split, *rest = PurePosixPath(folder).parts
+            if split in SPLITS and len(rest) == 1:
+                by_class[split][rest[0]] = []
+        for name in self.images:
+            split, *rest = PurePosixPath(name).parts
+            if split in SPLITS and len(rest) == 2:
+                by_class[split].setdefault(rest[0], []).append(name)
         for split in SPLITS:
             if not by_class[split]:
                 raise ValueError(
@@ -99,11 +77,7 @@ class ImageFiles:
         names = [self.names[split][i] for i in indices.tolist()]
         images = None
         for i, name in enumerate(tqdm(names, desc=f"decode {split}", disable=len(names) < 5000, leave=False)):
-            with self._image(name) as image:
-                image = image.convert("RGB")
-                if image_size is not None:
-                    image = image.resize((image_size, image_size), Image.Resampling.BICUBIC)
-                pixels = pil_to_tensor(image)
+            pixels = self.pixels(name, image_size)
             if images is None:  # at once, not as a list to be stacked: that would take the memory twice
                 images = pixels.new_empty(len(names), *pixels.shape)
             images[i] = pixels
@@ -114,16 +88,8 @@ class ImageFiles:
         first = None
         for split, indices in chosen.items():
             for i in indices.tolist():
-                with self._image(self.names[split][i]) as image:
+                with self.image(self.names[split][i]) as image:
                     first = first or image.size
                     if image.size != first:
                         return False
         return True
-
-    @contextmanager
-    def _image(self, name: str) -> Iterator[Image.Image]:
-        try:
-            with self._open(name) as file, Image.open(file) as image:
-                yield image
-        except (OSError, BadZipFile) as error:
-            raise ValueError(f"{str(self.path)!r}: {name} is no image that can be read ({error})") from error

@@ -14,7 +14,8 @@ from pathlib import Path, PurePosixPath
 import torch
 
 from avalanche_f2ocl.download import check_file, download
-from avalanche_f2ocl.image_files import SPLITS, SUFFIXES, ImageFiles
+from avalanche_f2ocl.image_files import SPLITS, ImageFiles
+from avalanche_f2ocl.image_source import is_image
 from avalanche_f2ocl.rng import generator
 
 URL = "https://people.eecs.berkeley.edu/~hendrycks/imagenet-r.tar"
@@ -136,7 +137,7 @@ def _by_wnid(listed: list[str]) -> dict[str, list[str]]:
     """Images by WordNet id, both ascending."""
     by_wnid: dict[str, list[str]] = {}
     for name in sorted(listed):
-        if (match := re.fullmatch(r"(n\d{8})/[^/]+", name)) and name.lower().endswith(SUFFIXES):
+        if (match := re.fullmatch(r"(n\d{8})/[^/]+", name)) and is_image(name):
             by_wnid.setdefault(match[1], []).append(name)
     return by_wnid
 

@@ -1,0 +1,45 @@
+"""``f2ocl info``: what a saved learner is."""
+
+import argparse
+from typing import Any
+
+from avalanche_f2ocl.model_file import read_model_file
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    """What a file says of itself; nothing is loaded into a model."""
+    tensors, values = read_model_file(args.file)
+    names = dict(values.get("class_names", []))
+    counts = tensors["model.head.counts"].tolist() if "model.head.counts" in tensors else None
+    return {
+        "file": str(args.file),
+        "bytes": args.file.stat().st_size,
+        "strategy": values["strategy"],
+        "backbone": {**values["backbone"], "in_file": any(name.startswith("backbone.") for name in tensors)},
+        "classes": [
+            {"id": class_id, "name": names.get(class_id), "images": counts[row] if counts else None}
+            for row, class_id in enumerate(values["class_ids"])
+        ],
+        "classes_left_out": values["classes_left_out"],
+        "options": values["options"],
+    }
+
+
+def text(result: dict[str, Any]) -> str:
+    """For people."""
+    backbone, classes, options = result["backbone"], result["classes"], result["options"]
+    shown = [c["name"] or str(c["id"]) for c in classes[:10]]
+    more = f" and {len(classes) - 10} more" if len(classes) > 10 else ""
+    images = [c["images"] for c in classes if c["images"] is not None]
+    lines = [
+        f"learned by  {result['strategy']}, head {options.get('head', '-')} on {options.get('head_features', '-')}",
+        f"backbone    {backbone['name']} at {backbone['image_size']} px, "
+        + ("in the file" if backbone["in_file"] else "not in the file")
+        + f", SHA-256 {backbone['sha256'][:12]}",
+        f"classes     {len(classes)}: {', '.join(shown)}{more}",
+    ]
+    if images:
+        lines.append(f"images      {sum(images)}, {min(images)} to {max(images)} a class; none is in the file")
+    if result["classes_left_out"]:
+        lines.append(f"left out    {result['classes_left_out']} rare classes")
+    return "\n".join([*lines, f"size        {result['bytes'] / 1e6:.1f} MB"])

@@ -1,0 +1,97 @@
+"""``f2ocl train``: one pass over a folder or zip of images."""
+
+import argparse
+import time
+from collections.abc import Mapping
+from dataclasses import fields
+from types import MappingProxyType
+from typing import Any
+
+import torch
+from tqdm import tqdm
+
+from avalanche_f2ocl.backbone import PromptableViT
+from avalanche_f2ocl.cli.images import labelled, minibatches
+from avalanche_f2ocl.config import F2OCLConfig, HeadOptions
+from avalanche_f2ocl.image_source import ImageSource
+from avalanche_f2ocl.learned_models import load_model
+from avalanche_f2ocl.model import F2OCLModel
+from avalanche_f2ocl.rng import generator
+from avalanche_f2ocl.saved_model import SavedModel
+from avalanche_f2ocl.vit_ncm_model import ENCODER, ViTNCMModel
+
+PROMPTED = {"best": F2OCLModel.best, "f2ocl": F2OCLModel}
+FROZEN = {"vit-ridge": {"head": "ridge", "head_features": "layers", "projection": 0}, "vit-ncm": {}}
+METHODS = (*PROMPTED, *FROZEN)
+"""The recommended settings, the paper's, and two without prompts: ridge regression on layers, class means."""
+
+
+def make_model(
+    method: str,
+    backbone: str,
+    weights: str | None = None,
+    image_size: int | None = None,
+    options: Mapping[str, Any] = MappingProxyType({}),
+) -> SavedModel:
+    """A new model of one of :data:`METHODS`.
+
+    Raises:
+        TypeError, ValueError, OSError: as the model's; an option that it does not have.
+    """
+    known = {field.name for field in fields(HeadOptions if method in FROZEN else F2OCLConfig)} | {"seed", *ENCODER}
+    if unknown := options.keys() - known:
+        raise ValueError(f"--option {', '.join(sorted(unknown))}: {method} has {', '.join(sorted(known))}")
+    if method in FROZEN:
+        encoder = {name: value for name, value in options.items() if name in ENCODER}
+        vit = PromptableViT.load(backbone, weights, image_size, **encoder)
+        own = {name: value for name, value in options.items() if name not in ENCODER}
+        return ViTNCMModel(vit, **{**FROZEN[method], **own})
+    return PROMPTED[method](backbone, weights=weights, image_size=image_size, **options)
+
+
+def run(args: argparse.Namespace) -> dict[str, Any]:
+    """Learns and saves; returns what it did."""
+    source = ImageSource(args.images)
+    files, classes = labelled(source, "train")
+    if not args.out.parent.is_dir():
+        raise FileNotFoundError(f"--out {str(args.out)!r}: there is no folder {str(args.out.parent)!r}")
+    if args.go_on is not None:
+        model = load_model(args.go_on, weights=args.weights, device=args.device)
+    else:
+        options = {"seed": args.seed, **dict(args.option)}
+        model = make_model(args.method, args.backbone, args.weights, args.image_size, options)
+        model.to(args.device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    order = torch.randperm(len(files), generator=generator(args.seed, "order", model.batches)).tolist()
+    if args.order == "classes":
+        order.sort(key=lambda i: classes[i])
+    images = [(source, files[i]) for i in order]
+    unreadable: list[str] | None = [] if args.skip_unreadable else None
+    started, learned = time.monotonic(), 0
+    with tqdm(total=len(images), unit="image", disable=args.quiet) as bar:
+        try:
+            for indices, pixels in minibatches(images, model.backbone.image_size, args.batch_size, unreadable):
+                model.learn(pixels, [classes[order[i]] for i in indices])
+                learned += len(indices)
+                bar.update(len(indices))
+        except KeyboardInterrupt:
+            if learned:
+                model.save(args.out, backbone=args.with_backbone)
+            raise KeyboardInterrupt(f"stopped after {learned} images; what was learned is in {args.out}") from None
+    model.save(args.out, backbone=args.with_backbone)
+    return {
+        "file": str(args.out),
+        "images": learned,
+        "unreadable": unreadable or [],
+        "classes": len(model.class_ids),
+        "seconds": round(time.monotonic() - started, 1),
+    }
+
+
+def text(result: dict[str, Any]) -> str:
+    """For people."""
+    unreadable = result["unreadable"]
+    skipped = f", {len(unreadable)} could not be read ({', '.join(unreadable[:3])})" if unreadable else ""
+    return (
+        f"learned {result['images']} images{skipped} in {result['seconds']} s; {result['classes']} classes are known. "
+        f"Saved: {result['file']}"
+    )
