@@ -76,7 +76,8 @@ class ImageFiles(ImageSource):
         """
         names = [self.names[split][i] for i in indices.tolist()]
         images = None
-        for i, name in enumerate(tqdm(names, desc=f"decode {split}", disable=len(names) < 5000, leave=False)):
+        hidden = None if len(names) >= 5000 else True  # None: hidden where there is no terminal
+        for i, name in enumerate(tqdm(names, desc=f"decode {split}", disable=hidden, leave=False)):
             pixels = self.pixels(name, image_size)
             if images is None:  # at once, not as a list to be stacked: that would take the memory twice
                 images = pixels.new_empty(len(names), *pixels.shape)
