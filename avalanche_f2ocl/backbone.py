@@ -153,7 +153,8 @@ class PromptableViT(nn.Module):
         vit, prefix = self.vit, self.vit.num_prefix_tokens
         if self.prompt_position == "cls":
             prompts = prompts + vit.pos_embed[:, :1]
-        prompts = prompts.to(tokens.dtype).expand(len(tokens), -1, -1)
+        # Not len(tokens): an exported program would then take mini-batches of one size.
+        prompts = prompts.to(tokens.dtype).expand(tokens.shape[0], -1, -1)
         return torch.cat([tokens[:, :prefix], prompts, tokens[:, prefix:]], dim=1), prompts.shape[1]
 
     def _embedding(self, x: Tensor, length: int) -> Tensor:
