@@ -2,7 +2,7 @@
 PYTHON ?= python3
 RUN = .venv/bin/python
 
-.PHONY: demo test test-oldest clean
+.PHONY: demo test test-oldest docs dist clean
 
 demo: .venv/.installed
 	$(RUN) examples/quickstart.py
@@ -17,6 +17,23 @@ test-oldest:
 	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -e '.[test]' -c tests/oldest.txt
 	OMP_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -n 2
 
+docs: .venv/.installed
+	$(RUN) -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	$(RUN) -m sphinx -W --keep-going -q -b html docs docs/_build
+	@echo "docs/_build/index.html"
+
+# The wheel, installed where only its dependencies are, runs the quickstart.
+dist: .venv/.installed
+	$(RUN) -m pip install --quiet --disable-pip-version-check build
+	rm -rf dist
+	$(RUN) -m build --outdir dist .
+	rm -rf .venv-dist
+	$(PYTHON) -m venv .venv-dist
+	echo "$$($(RUN) -c 'import site; print(site.getsitepackages()[0])')" > $$(.venv-dist/bin/python -c 'import site; print(site.getsitepackages()[0])')/libraries.pth
+	.venv-dist/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall dist/*.whl
+	cd .venv-dist && bin/python ../examples/quickstart.py --train-per-class 20
+	cd .venv-dist && bin/f2ocl --help
+
 .venv/.installed: setup.cfg pyproject.toml
 	test -x $(RUN) || $(PYTHON) -m venv .venv
 	$(RUN) -m pip install --quiet --disable-pip-version-check -e .
@@ -27,4 +44,4 @@ test-oldest:
 	touch $@
 
 clean:
-	rm -rf .venv .venv-oldest
+	rm -rf .venv .venv-oldest .venv-dist dist docs/_build

@@ -61,7 +61,8 @@ def drifting_stream(
     Args:
         dataset: as :func:`avalanche_f2ocl.class_incremental_stream`.
         width: standard deviation of a class's samples in time, as a share of the stream.
-        seed, **loading: as :func:`si_blurry_stream`.
+        seed: as :func:`si_blurry_stream`.
+        **loading: likewise.
 
     Raises:
         TypeError, ValueError, FileNotFoundError, OSError: as :func:`si_blurry_stream`.
@@ -86,7 +87,8 @@ def long_tailed_stream(
         dataset: as :func:`avalanche_f2ocl.class_incremental_stream`.
         imbalance: at least 1.
         groups: of classes, one after the other, random in what is frequent; 1 shuffles all classes together.
-        seed, **loading: as :func:`si_blurry_stream`.
+        seed: as :func:`si_blurry_stream`.
+        **loading: likewise.
 
     Raises:
         TypeError, ValueError, FileNotFoundError, OSError: more groups than classes, or as :func:`si_blurry_stream`.
@@ -104,7 +106,8 @@ def shuffled_stream(dataset: str | Path | Sequence[Any], seed: int = 0, **loadin
 
     Args:
         dataset: as :func:`avalanche_f2ocl.class_incremental_stream`.
-        seed, **loading: as :func:`si_blurry_stream`.
+        seed: as :func:`si_blurry_stream`.
+        **loading: likewise.
 
     Raises:
         TypeError, ValueError, FileNotFoundError, OSError: as :func:`avalanche_f2ocl.datasets.load`.
@@ -125,7 +128,8 @@ def recurring_stream(
         dataset: as :func:`avalanche_f2ocl.class_incremental_stream`.
         groups: of classes.
         repeats: visits of each group; they share out its images evenly.
-        seed, **loading: as :func:`si_blurry_stream`.
+        seed: as :func:`si_blurry_stream`.
+        **loading: likewise.
 
     Raises:
         TypeError, ValueError, FileNotFoundError, OSError: more groups than classes, or as :func:`si_blurry_stream`.

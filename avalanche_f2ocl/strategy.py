@@ -31,10 +31,10 @@ class F2OCLStrategy(OnlineStrategy):
         backbone: timm name with tag, ``"micro_vit"``, or a timm ``VisionTransformer`` (frozen in place).
         weights: local checkpoint for a named backbone; default is timm's download.
         image_size: side in pixels; default the backbone's own.
-        prompt_length, lr, betas, lr_decay, temperature, passes, keys, prompt_assignment, prompt_election,
-            prompt_init, prompt_position, readout, key_update, key_lr, negatives, exclude_self,
-            normalise, inputs, precision, seed: see :class:`avalanche_f2ocl.config.F2OCLConfig`.
-        head, head_features, metric, shrinkage, priors, projection, ridge: see
+        prompt_length, lr, betas, lr_decay, temperature, passes, keys: see :class:`avalanche_f2ocl.config.F2OCLConfig`.
+        prompt_assignment, prompt_election, prompt_init, prompt_position, readout, key_update, key_lr: likewise.
+        negatives, exclude_self, normalise, inputs, precision, seed: likewise.
+        head, head_features, metric, shrinkage, priors, projection, ridge: see the config's base,
             :class:`avalanche_f2ocl.config.HeadOptions`.
         train_mb_size: B; the mini-batch that one contrastive loss sees.
         train_epochs, eval_mb_size, device, plugins, evaluator, eval_every, peval_mode: Avalanche's.

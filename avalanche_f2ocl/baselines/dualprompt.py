@@ -100,7 +100,8 @@ class DualPrompt(LinearStrategy):
             prompts are trained; here by the linear head).
         prompt_init: as :class:`avalanche_f2ocl.config.F2OCLConfig`.
         lr: Adam's step size; the default comes from a sweep, see benchmarks/README.md.
-        seed, **options: as :class:`avalanche_f2ocl.baselines.linear.LinearStrategy`.
+        seed: as :class:`avalanche_f2ocl.baselines.linear.LinearStrategy`.
+        **options: likewise.
 
     Raises:
         TypeError, ValueError: an option out of range, a backbone of fewer than five blocks, or as the base.

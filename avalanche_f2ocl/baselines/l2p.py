@@ -69,7 +69,8 @@ class L2P(LinearStrategy):
             are trained; here by the linear head).
         prompt_init: as :class:`avalanche_f2ocl.config.F2OCLConfig`.
         lr: Adam's step size; the default comes from a sweep, see benchmarks/README.md.
-        readout, seed, **options: as :class:`avalanche_f2ocl.baselines.linear.LinearStrategy`.
+        readout, seed: as :class:`avalanche_f2ocl.baselines.linear.LinearStrategy`.
+        **options: likewise.
 
     Raises:
         TypeError, ValueError: an option out of range, or as the base.

@@ -127,7 +127,8 @@ class LinearStrategy(OnlineStrategy):
         lr: the optimiser's step size.
         mask_logits: ``"none"`` or ``"batch"``, see :class:`LinearModel`.
         model_type: makes the model from backbone, step size and mask.
-        plugins, **options: as :class:`avalanche_f2ocl.base_strategy.OnlineStrategy`.
+        plugins: as :class:`avalanche_f2ocl.base_strategy.OnlineStrategy`.
+        **options: likewise.
 
     Raises:
         TypeError, ValueError, OSError: as :class:`avalanche_f2ocl.F2OCLStrategy`.

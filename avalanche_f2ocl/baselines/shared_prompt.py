@@ -139,7 +139,8 @@ class SharedPrompt(LinearStrategy):
         scale: of the cosine head.
         prompt_init: as :class:`avalanche_f2ocl.config.F2OCLConfig`.
         lr: Adam's step size; the default comes from a search, see benchmarks/README.md.
-        mask_logits, seed, **options: as :class:`avalanche_f2ocl.baselines.linear.LinearStrategy`.
+        mask_logits, seed: as :class:`avalanche_f2ocl.baselines.linear.LinearStrategy`.
+        **options: likewise.
 
     Raises:
         TypeError, ValueError: an option out of range, a backbone of fewer than five blocks, or as the base.

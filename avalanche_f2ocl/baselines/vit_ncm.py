@@ -39,7 +39,8 @@ class ViTNCM(OnlineStrategy):
         head, metric, shrinkage, priors, projection, ridge: see :class:`avalanche_f2ocl.config.HeadOptions`; the
             default is the paper's baseline.
         head_features: ``"q"``, the embedding, or ``"layers"``.
-        plugins, **options: as :class:`avalanche_f2ocl.base_strategy.OnlineStrategy`.
+        plugins: as :class:`avalanche_f2ocl.base_strategy.OnlineStrategy`.
+        **options: likewise.
 
     Raises:
         TypeError, ValueError, OSError: as :class:`avalanche_f2ocl.F2OCLStrategy`.
