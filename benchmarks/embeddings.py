@@ -17,7 +17,6 @@ import numpy as np
 import torch
 from avalanche.benchmarks import CLScenario, split_online_stream
 from matplotlib.figure import Figure
-from sklearn.manifold import TSNE
 from sklearn.metrics import silhouette_score
 from sklearn.model_selection import LeaveOneOut, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
@@ -26,10 +25,11 @@ from tqdm import tqdm
 
 from avalanche_f2ocl import class_incremental_stream
 from avalanche_f2ocl.base_strategy import OnlineStrategy
+from avalanche_f2ocl.drawing import draw_points, save
 from avalanche_f2ocl.loading import load_vit
+from avalanche_f2ocl.plots import tsne
 from avalanche_f2ocl.rng import generator
 from benchmarks import runner
-from benchmarks.figures import draw_points, save
 from benchmarks.methods import METHODS, make_strategy
 from benchmarks.tables import write_rows
 
@@ -118,8 +118,7 @@ def main() -> None:
     print(write_rows(folder, "separation", [{"representation": n} | separation(x, labels) for n, x in points.items()]))
     maps = []
     for name, embedding in points.items():
-        tsne = TSNE(perplexity=min(10, len(embedding) // 3), metric="cosine", init="random", random_state=run.seed)
-        xy = tsne.fit_transform(embedding)
+        xy = tsne(embedding, run.seed)
         maps += [
             {"representation": name, "class": benchmark.class_names[label], "x": round(x, 2), "y": round(y, 2)}
             for label, (x, y) in zip(labels.tolist(), xy.tolist(), strict=True)

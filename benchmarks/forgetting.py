@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from benchmarks.figures import draw_curves, save
+from avalanche_f2ocl.drawing import draw_curves, save
 from benchmarks.methods import METHODS
 from benchmarks.runner import RESULTS
 from benchmarks.tables import load_runs, write_rows

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from benchmarks.figures import draw_heat_map, save
+from avalanche_f2ocl.drawing import draw_heat_map, save
 from benchmarks.tables import load_runs, write_rows
 from benchmarks.variants import run_variants, variants_parser
 

@@ -10,7 +10,8 @@ from avalanche.training.plugins import EvaluationPlugin
 
 from avalanche_f2ocl import F2OCLStrategy, ViTNCM, class_incremental_stream, f2ocl_metrics
 from avalanche_f2ocl.online import run_online
-from avalanche_f2ocl.report import plot_accuracy_matrices, result_table
+from avalanche_f2ocl.plots import plot_accuracy_matrices
+from avalanche_f2ocl.report import result_table
 
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("--seed", type=int, default=0)

@@ -1,4 +1,4 @@
-"""Figures that can be read in black and white and by the colour-blind."""
+"""Curves, heat maps and points that can be read in black and white and by the colour-blind."""
 
 from collections.abc import Mapping, Sequence
 from itertools import cycle
@@ -14,25 +14,32 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
 LINES = ("-", "--", "-.", ":")
 
 
-def save(figure: Figure, path: Path) -> None:
+def save(figure: Figure, path: str | Path) -> None:
     """Writes a PNG; its folder is made if need be."""
+    path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=120)
 
 
-def draw_curves(axes: Axes, curves: Mapping[str, Sequence[float]]) -> None:
-    """Curves over 1, 2, ..., told apart by marker, line and colour."""
+def draw_curves(
+    axes: Axes, curves: Mapping[str, Sequence[float]], positions: Mapping[str, Sequence[float]] | None = None
+) -> None:
+    """Curves told apart by marker, line and colour, over ``positions`` or 1, 2, ...; at most about ten markers each."""
     styles = zip(cycle(COLOURS), cycle(MARKERS), cycle(LINES), strict=False)
     for (name, values), (colour, marker, line) in zip(curves.items(), styles, strict=False):
-        axes.plot(range(1, len(values) + 1), values, label=name, color=colour, marker=marker, linestyle=line)
+        x = range(1, len(values) + 1) if positions is None else positions[name]
+        every = max(1, len(values) // 10)
+        axes.plot(x, values, label=name, color=colour, marker=marker, markevery=every, linestyle=line)
 
 
-def draw_heat_map(axes: Axes, values: np.ndarray, rows: Sequence, columns: Sequence) -> None:
-    """A heat map with its values written in the cells; NaN stays empty."""
-    image = axes.imshow(values, cmap="cividis")
-    for i, j in np.argwhere(~np.isnan(values)):
+def draw_heat_map(
+    axes: Axes, values: np.ndarray, rows: Sequence, columns: Sequence, form: str = ".1f", **limits: float
+) -> None:
+    """A heat map with its values written in the cells, of up to ten columns; NaN stays empty."""
+    image = axes.imshow(values, cmap="cividis", **limits)
+    for i, j in np.argwhere(~np.isnan(values)) if len(columns) <= 10 else ():
         dark = image.norm(values[i, j]) < 0.5
-        axes.text(j, i, f"{values[i, j]:.1f}", ha="center", va="center", color="white" if dark else "black")
+        axes.text(j, i, f"{values[i, j]:{form}}", ha="center", va="center", color="white" if dark else "black")
     axes.set(xticks=range(len(columns)), xticklabels=columns, yticks=range(len(rows)), yticklabels=rows)
 
 

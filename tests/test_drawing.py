@@ -2,7 +2,7 @@ import numpy as np
 from matplotlib.colors import rgb_to_hsv, to_rgb
 from matplotlib.figure import Figure
 
-from benchmarks.figures import COLOURS, draw_curves, draw_heat_map, draw_points
+from avalanche_f2ocl.drawing import COLOURS, draw_curves, draw_heat_map, draw_points
 
 
 def test_ten_curves_and_ten_classes_differ_without_colour():
