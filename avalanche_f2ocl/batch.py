@@ -25,6 +25,7 @@ class OnlineBatch:
         local: each sample's index into ``class_rows``, ``(B,)`` int64.
         initial: ``(B, D)``, each sample's stand-in for the prototype of a class that is new in this
             mini-batch; set by the first pass.
+        before: mean over the mini-batch of what is computed under its prompt, ``(E,)``, before the prompt's step.
         prompted: what a prompted baseline's forward gave, for its loss.
         q_layers: what the last blocks put out beside q, ``(B, blocks, K, D)``, where the head needs it.
         features: what the head of a baseline without prompts sees, ``(B, F)``.
@@ -38,6 +39,7 @@ class OnlineBatch:
             t.to(device, non_blocking=True) for t in (rows, class_rows, local)
         )
         self.initial: Tensor | None = None
+        self.before: Tensor | None = None
         self.prompted: tuple[Tensor, ...] | None = None
         self.features: Tensor | None = None
         self.q_layers: Tensor | None = None

@@ -133,6 +133,10 @@ class F2OCLConfig(HeadOptions):
         key_update: ``"mean"``, running mean of the unprompted embeddings; ``"gradient"``, one gradient
             step a mini-batch from a random key (Eq. 9).
         key_lr: step size of ``key_update="gradient"``.
+        compensate_drift: whether embeddings are taken relative to what the steps of their prompt have moved them by
+            so far, on the mean over the mini-batch of each step; so sums of earlier mini-batches stay comparable with
+            later ones while prompts move. Not in the paper. Not for ``"label"``, whose prompts carry the label, nor for
+            the election ``"seen"``.
         negatives: see :func:`avalanche_f2ocl.losses.contrastive_prompt_loss`.
         exclude_self: likewise.
         normalise: ``"backbone"``, mean and deviation of the backbone's configuration; ``"unit"``, none.
@@ -165,6 +169,7 @@ class F2OCLConfig(HeadOptions):
     readout: str = "cls"
     key_update: str = "mean"
     key_lr: float = 0.1
+    compensate_drift: bool = False
     negatives: str = "batch"
     exclude_self: bool = False
     normalise: str = "backbone"
@@ -185,9 +190,14 @@ class F2OCLConfig(HeadOptions):
             raise TypeError(f"betas={self.betas!r}: must be two numbers in [0, 1)")
         if not all(0 <= beta < 1 for beta in self.betas):
             raise ValueError(f"betas={self.betas!r}: must be two numbers in [0, 1)")
-        if not isinstance(self.exclude_self, bool):
-            raise TypeError(f"exclude_self={self.exclude_self!r}: must be True or False")
+        for name in ("exclude_self", "compensate_drift"):
+            if not isinstance(getattr(self, name), bool):
+                raise TypeError(f"{name}={getattr(self, name)!r}: must be True or False")
         if isinstance(self.seed, bool) or not isinstance(self.seed, int):
             raise TypeError(f"seed={self.seed!r}: must be an int, is {type(self.seed).__name__}")
         for name in CHOICES:
             check_choice(name, getattr(self, name))
+        label, seen = self.prompt_assignment == "label", self.prompt_election == "seen"
+        if self.compensate_drift and (label or (seen and self.prompt_assignment == "batch")):
+            name, value = ("prompt_assignment", "label") if label else ("prompt_election", "seen")
+            raise ValueError(f"compensate_drift=True does not go with {name}={value!r}")

@@ -22,6 +22,7 @@ from avalanche_f2ocl.optim import RowAdam
 from avalanche_f2ocl.prompts import OnePrompt, PromptPool, elect
 from avalanche_f2ocl.rng import generator
 from avalanche_f2ocl.saved_model import SavedModel
+from avalanche_f2ocl.undo import Undo
 
 
 class F2OCLModel(SavedModel):
@@ -81,7 +82,8 @@ class F2OCLModel(SavedModel):
             self.temperature = config.temperature
         self.shared = config.prompt_assignment == "shared"
         make_prompts = OnePrompt if self.shared else PromptPool
-        self.pool = make_prompts(config.prompt_length, dim, config.prompt_init, config.seed)
+        drift = dim + feature_count(config.head_features, encoder) if config.compensate_drift else 0
+        self.pool = make_prompts(config.prompt_length, dim, config.prompt_init, config.seed, drift)
         mean_keys = config.key_update == "mean"
         self.keys = MeanKeys(dim) if mean_keys else GradientKeys(dim, config.key_lr, config.seed)
         self.optimizer = RowAdam(
@@ -114,6 +116,12 @@ class F2OCLModel(SavedModel):
     def prototypes(self) -> ClassMeans:
         return self.head if self.z_means is None else self.z_means
 
+    def undo(self, optimizer: torch.optim.Optimizer | None) -> Undo:
+        undo = super().undo(optimizer)
+        if self.config.compensate_drift and self.shared:
+            undo.save_attributes(self.pool, "drift")
+        return undo
+
     def begin_batch(self, images: Tensor, labels: Tensor) -> OnlineBatch:
         batch = super().begin_batch(images, labels)
         batch.q, batch.q_layers = self._query(images, batch.tokens)
@@ -130,11 +138,18 @@ class F2OCLModel(SavedModel):
 
     def contrastive_loss(self, batch: OnlineBatch) -> Tensor:
         """The loss of one pass (Eqs. 3-7), scalar; its gradient flows to the mini-batch's prompts alone."""
-        z = self.backbone.encode_tokens(batch.tokens, self._batch_prompts(batch, trainable=True))
+        prompts, drift = self._batch_prompts(batch, trainable=True), 0
+        if self.config.compensate_drift:
+            z, layers = self._encode(batch.tokens, prompts)
+            if batch.before is None:
+                batch.before = self._measured(z.detach(), self._features(z.detach(), layers, batch))
+            drift = self.pool.drift[self._elected(batch)][:, : z.shape[1]]
+        else:
+            z = self.backbone.encode_tokens(batch.tokens, prompts)
         if batch.initial is None:
             batch.initial = z.detach()[batch.first]
         counts = self.prototypes.counts[batch.rows]
-        means = self.prototypes.means(batch.rows)
+        means = self.prototypes.means(batch.rows) + drift
         prototypes = torch.where(counts.unsqueeze(1) == 0, batch.initial, means)
         temperature, exclude_self = self.config.temperature, self.config.exclude_self
         if self.config.negatives == "batch":
@@ -142,7 +157,7 @@ class F2OCLModel(SavedModel):
             return contrastive_prompt_loss(
                 z, batch.first, prototypes, counts, temperature, exclude_self=exclude_self
             )
-        table = self.prototypes.means()
+        table = self.prototypes.means() + drift
         table[batch.rows] = prototypes
         return contrastive_prompt_loss(
             z, batch.rows, table, self.prototypes.used("counts"), temperature, "all", exclude_self
@@ -167,7 +182,24 @@ class F2OCLModel(SavedModel):
     def training_features(self, batch: OnlineBatch) -> tuple[Tensor, Tensor]:
         """A training mini-batch under its prompts as they are now: z ``(B, D)``, and what the head sees ``(B, F)``."""
         z, layers = self._encode(batch.tokens, self._batch_prompts(batch, trainable=False))
-        return z, head_features(self.config.head_features, z, batch.q, layers, batch.q_layers)
+        features = self._features(z, layers, batch)
+        if not self.config.compensate_drift:
+            return z, features
+        rows = self._elected(batch)
+        if batch.before is not None:
+            self.pool.add_drift(rows, self._measured(z, features) - batch.before)
+            batch.before = None
+        drift = self.pool.drift[rows]
+        return z - drift[:, : z.shape[1]], features - drift[:, z.shape[1] :]
+
+    def _features(self, z: Tensor, layers: Tensor | None, batch: OnlineBatch) -> Tensor:
+        layers = None if layers is None else layers.detach()
+        return head_features(self.config.head_features, z, batch.q, layers, batch.q_layers)
+
+    @staticmethod
+    def _measured(z: Tensor, features: Tensor) -> Tensor:
+        """What drifts, on the mean over a mini-batch, ``(D + F,)``."""
+        return torch.cat([z, features], dim=1).mean(0)
 
     def batch_logits(self, batch: OnlineBatch) -> Tensor:
         """Similarity of q to the keys before the update, ``(B, C)``."""
@@ -192,11 +224,17 @@ class F2OCLModel(SavedModel):
         if self.config.prompt_assignment == "label":
             rows, index = batch.class_rows, batch.local
         else:
-            draw = generator(self.config.seed, "election", self.batches)
-            rows = elect(batch.host_rows, len(self.classes), self.config.prompt_election, draw)
-            rows, index = rows.to(self.device, non_blocking=True), None
+            rows, index = self._elected(batch), None
         prompts = self.pool.gather(rows) if trainable else self.pool.prompts[rows]
         return prompts if index is None else prompts[index]
+
+    def _elected(self, batch: OnlineBatch) -> Tensor:
+        """Row of the prompt that a mini-batch is encoded under, ``(1,)`` int64."""
+        if self.shared:
+            return batch.rows.new_zeros(1)
+        draw = generator(self.config.seed, "election", self.batches)
+        rows = elect(batch.host_rows, len(self.classes), self.config.prompt_election, draw)
+        return rows.to(self.device, non_blocking=True)
 
     @torch.no_grad()
     def predict_batch(self, images: Tensor) -> Prediction:
@@ -204,7 +242,8 @@ class F2OCLModel(SavedModel):
         tokens = self.backbone.tokens(images)
         unprompted = q, _ = self._query(images, tokens)
         if self.shared:
-            return Prediction(self._logits(tokens, self.pool.prompts, unprompted), tokens, unprompted)
+            rows = tokens.new_zeros(1, 1, dtype=torch.int64)
+            return Prediction(self.logits_under(tokens, rows, unprompted), tokens, unprompted)
         scores = key_scores(q, self.keys.vectors(), self.head.used("counts"))
         key_rows = scores.topk(min(self.config.keys, scores.shape[1]), dim=1).indices
         return Prediction(self.logits_under(tokens, key_rows, unprompted), tokens, unprompted, key_rows)
@@ -215,17 +254,17 @@ class F2OCLModel(SavedModel):
 
         Args:
             tokens: ``(B, T, D)``.
-            rows: whose prompts, concatenated in this order, ``(B, K)`` int64.
+            rows: whose prompts, concatenated in this order, ``(B, K)`` int64; ``(1, K)`` for the same for all.
             unprompted: as in :class:`avalanche_f2ocl.online_model.Prediction`.
 
         Returns:
             ``(B, C)``.
         """
-        return self._logits(tokens, self.pool.prompts[rows].flatten(1, 2), unprompted)
-
-    def _logits(self, tokens: Tensor, prompts: Tensor, unprompted: tuple[Tensor, Tensor | None]) -> Tensor:
         (q, q_layers), kind = unprompted, self.config.head_features
         if kind == "q":
             return self.head.logits(q)
-        z, z_layers = self._encode(tokens, prompts)
-        return self.head.logits(head_features(kind, z, q, z_layers, q_layers))
+        z, z_layers = self._encode(tokens, self.pool.prompts[rows].flatten(1, 2))
+        features = head_features(kind, z, q, z_layers, q_layers)
+        if self.config.compensate_drift:
+            features = features - self.pool.drift[rows].mean(1)[:, z.shape[1] :]
+        return self.head.logits(features)

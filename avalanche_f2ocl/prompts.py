@@ -15,9 +15,11 @@ class PromptPool(ClassRows):
         dim: length D of a token.
         init: see :func:`initial_prompt`.
         seed: a class's initial prompt is a function of the seed and its id.
+        drift: numbers of a prompt's drift, E; 0 for none.
 
     Attributes:
         prompts: parameter ``(capacity, L, D)``; the first ``num_rows`` rows are in use.
+        drift: how far its steps so far have moved what is computed under a prompt, ``(capacity, E)``.
 
     Example:
         >>> pool = PromptPool(length=4, dim=8)
@@ -26,10 +28,12 @@ class PromptPool(ClassRows):
         torch.Size([1, 4, 8])
     """
 
-    def __init__(self, length: int, dim: int, init: str = "uniform", seed: int = 0) -> None:
+    def __init__(self, length: int, dim: int, init: str = "uniform", seed: int = 0, drift: int = 0) -> None:
         super().__init__()
         self.length, self.dim, self.init, self.seed = length, dim, init, seed
         self.register_rows("prompts", length, dim, trainable=True)
+        if drift:
+            self.register_rows("drift", drift)
 
     @torch.no_grad()
     def add_classes(self, ids: Tensor) -> None:
@@ -45,27 +49,38 @@ class PromptPool(ClassRows):
         """The prompts of ``rows (P,)``, distinct, for training on them: ``(P, L, D)``, see :meth:`trainable`."""
         return self.trainable("prompts", rows)
 
+    def add_drift(self, rows: Tensor, step: Tensor) -> None:
+        """Adds ``step (E,)`` to the drift of ``rows (P,)``, distinct."""
+        self.drift[rows] += step
+
 
 class OnePrompt(nn.Module):
     """One prompt for all classes, with the interface of :class:`PromptPool`.
 
     Args:
-        length, dim, init, seed: as :class:`PromptPool`.
+        length, dim, init, seed, drift: as :class:`PromptPool`.
 
     Attributes:
         prompts: parameter ``(1, L, D)``.
+        drift: ``(1, E)``.
 
     Example:
         >>> OnePrompt(length=4, dim=8).prompts.shape
         torch.Size([1, 4, 8])
     """
 
-    def __init__(self, length: int, dim: int, init: str = "uniform", seed: int = 0) -> None:
+    def __init__(self, length: int, dim: int, init: str = "uniform", seed: int = 0, drift: int = 0) -> None:
         super().__init__()
         self.prompts = nn.Parameter(initial_prompt(init, (1, length, dim), generator(seed, "shared-prompt")))
+        if drift:
+            self.register_buffer("drift", torch.zeros(1, drift))
 
     def add_classes(self, ids: Tensor) -> None:
         """Nothing to add."""
+
+    def add_drift(self, rows: Tensor, step: Tensor) -> None:
+        """Adds ``step (E,)`` to the drift of the one prompt."""
+        self.drift = self.drift + step  # a new tensor, so that the old one can be put back
 
 
 def initial_prompt(init: str, shape: tuple[int, ...], draw: torch.Generator) -> Tensor:

@@ -33,7 +33,7 @@ class F2OCLStrategy(OnlineStrategy):
         image_size: side in pixels; default the backbone's own.
         prompt_length, lr, betas, lr_decay, temperature, passes, keys: see :class:`avalanche_f2ocl.config.F2OCLConfig`.
         prompt_assignment, prompt_election, prompt_init, prompt_position, readout, key_update, key_lr: likewise.
-        negatives, exclude_self, normalise, inputs, precision, seed: likewise.
+        compensate_drift, negatives, exclude_self, normalise, inputs, precision, seed: likewise.
         head, head_features, metric, shrinkage, priors, projection, ridge: see the config's base,
             :class:`avalanche_f2ocl.config.HeadOptions`.
         train_mb_size: B; the mini-batch that one contrastive loss sees.
@@ -76,6 +76,7 @@ class F2OCLStrategy(OnlineStrategy):
         readout: str = "cls",
         key_update: str = "mean",
         key_lr: float = 0.1,
+        compensate_drift: bool = False,
         negatives: str = "batch",
         exclude_self: bool = False,
         head: str = "ncm",
@@ -114,6 +115,7 @@ class F2OCLStrategy(OnlineStrategy):
             readout=readout,
             key_update=key_update,
             key_lr=key_lr,
+            compensate_drift=compensate_drift,
             negatives=negatives,
             exclude_self=exclude_self,
             head=head,

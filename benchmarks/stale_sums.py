@@ -26,18 +26,16 @@ from benchmarks.streams import make_stream
 from benchmarks.tables import insert, write_rows
 
 TABLE = "stale_sums"
+SHARED, COMPENSATED = {"prompt_assignment": "shared"}, {"compensate_drift": True}
 PROMPTS = {
     "of a sample's class": {},
+    "of a sample's class, compensated": COMPENSATED,
     "of a sample's class, constant step": {"lr_decay": 0.0},
-    "of any class seen": {"prompt_election": "seen"},
-    "one for all": {"prompt_assignment": "shared"},
-    "one for all, constant step": {"prompt_assignment": "shared", "lr_decay": 0.0},
+    "of a sample's class, constant step, compensated": {"lr_decay": 0.0} | COMPENSATED,
+    "one for all": SHARED,
+    "one for all, compensated": SHARED | COMPENSATED,
 }
-HEADS = {
-    "ncm": {},
-    "ridge, layers": {"head": "ridge", "head_features": "layers", "projection": 0},
-    "ridge, ensemble": {"head": "ridge", "head_features": "ensemble", "projection": 0},
-}
+HEADS = {"ncm": {}, "ridge, ensemble": {"head": "ridge", "head_features": "ensemble", "projection": 0}}
 
 
 def refresh(strategy: F2OCLStrategy, benchmark: CLScenario) -> None:

@@ -11,7 +11,7 @@ STRATEGIES = {
     "f2ocl-seen-all-lda": lambda **o: F2OCLStrategy(
         **SMALL, prompt_election="seen", negatives="all", passes=2, head="lda", head_features="zq", **o
     ),
-    "f2ocl-best": lambda **o: F2OCLStrategy.best(**SMALL, **o),
+    "f2ocl-best": lambda **o: F2OCLStrategy.best(**SMALL, compensate_drift=True, **o),
     "random-prompt": lambda **o: RandomPrompt(**SMALL, **o),
     "vit-ncm": lambda **o: ViTNCM(**o),
     "vit-ridge": lambda **o: ViTNCM(head="ridge", projection=40, **o),
