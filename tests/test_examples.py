@@ -8,6 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
+
+from avalanche_f2ocl import datasets
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -16,6 +19,10 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 def run(monkeypatch, tmp_path, capfd):
     """Runs an example in this process, as an import of Avalanche takes seconds; returns stdout and stderr."""
     monkeypatch.chdir(tmp_path)
+    data = datasets.load("digits", test_per_class=12)
+    parts = {"train": data.train, "test": data.test}
+    digits = {split: (part.images, torch.tensor(part.targets)) for split, part in parts.items()}, data.class_names
+    monkeypatch.setattr(datasets, "_digits", lambda: digits)
 
     def run(name, *options):
         monkeypatch.setattr("sys.argv", [name, *map(str, options)])
@@ -104,3 +111,32 @@ def test_a_long_run_is_announced_with_what_shortens_it(small_zip, monkeypatch, c
         printed = capsys.readouterr().out
         assert ("this will take about" in printed and "--train-per-class" in printed) == announced
         assert printed.index("| vit-ncm |") > printed.find("this will take")
+
+
+def test_own_images(run, small_zip, tmp_path):
+    printed = run("own_images.py", small_zip, "--backbone", "micro_vit").out
+    assert rows(printed)["F2OCL"][0] > 90  # plain colours
+    assert (tmp_path / "learned.safetensors").exists()
+
+
+def test_own_backbone(run):
+    assert "my_vit: 10 classes, 96 numbers an image" in run("own_backbone.py").out
+
+
+def test_blurry_stream(run, tmp_path):
+    printed = run("blurry_stream.py", "--train-per-class", 20).out
+    last = dict(re.findall(r"^(.*): A_auc .* A_last ([\d.]+) %$", printed, re.MULTILINE))
+    assert float(last["F2OCL, recommended"]) > 85 and 60 < float(last["frozen, class means"]) < 80
+    assert (tmp_path / "runs" / "blurry.png").stat().st_size > 10_000
+
+
+def test_resume(run):
+    first = run("resume.py", "--train-per-class", 10).out
+    again = run("resume.py", "--train-per-class", 10).out
+    assert "knows 10 mini-batches" in again and again.endswith(first) and first.count("A_n") == 5
+
+
+def test_serve(run, tmp_path):
+    printed = run("serve.py", "--images", 200).out
+    asked, right = re.search(r"^(\d+) images .* ([\d.]+) % rightly", printed).groups()
+    assert asked == "190" and float(right) > 60 and (tmp_path / "served.safetensors").exists()
