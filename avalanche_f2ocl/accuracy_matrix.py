@@ -34,7 +34,7 @@ def average_accuracy(T: ArrayLike, samples: ArrayLike | None = None) -> float:
     last = _square(T)[-1]
     if samples is not None and np.shape(samples) != last.shape:
         raise ValueError(f"samples have shape {np.shape(samples)}: must be {last.shape}")
-    return float(np.average(last, weights=samples))
+    return float(np.average(last, weights=None if samples is None else np.asarray(samples)))
 
 
 def forgetting(T: ArrayLike) -> float:

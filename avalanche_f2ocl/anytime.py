@@ -68,7 +68,7 @@ def area_under_curve(samples: ArrayLike, accuracy: ArrayLike) -> float:
         raise ValueError(f"samples and accuracy have shapes {np.shape(samples)} and {np.shape(accuracy)}: must be (k,)")
     if (steps <= 0).any():
         raise ValueError(f"samples={np.asarray(samples).tolist()}: must ascend from above 0")
-    return float(np.average(accuracy, weights=steps))
+    return float(np.average(np.asarray(accuracy), weights=steps))
 
 
 def evaluation_points(samples: int, every: int, batch_size: int) -> np.ndarray:
@@ -166,7 +166,8 @@ class _Evaluate(SupervisedPlugin):
     def __init__(self, test: AvalancheDataset, indices: dict[int, np.ndarray], bar: tqdm):
         super().__init__()
         self.test, self.indices, self.bar = test, indices, bar
-        self.batches, self.accuracy = 0, []
+        self.batches = 0
+        self.accuracy: list[float] = []
 
     def after_training_exp(self, strategy, **kwargs):
         self.batches += 1

@@ -152,6 +152,7 @@ class PromptableViT(nn.Module):
             return tokens, 0
         vit, prefix = self.vit, self.vit.num_prefix_tokens
         if self.prompt_position == "cls":
+            assert vit.pos_embed is not None  # checked at construction
             prompts = prompts + vit.pos_embed[:, :1]
         # Not len(tokens): an exported program would then take mini-batches of one size.
         prompts = prompts.to(tokens.dtype).expand(tokens.shape[0], -1, -1)

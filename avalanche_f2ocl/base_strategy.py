@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from operator import length_hint
+from typing import Any
 
 import torch
 from avalanche.core import SupervisedPlugin
@@ -99,7 +100,7 @@ class OnlineStrategy(Resumable, SupervisedTemplate):
         self.skipped = 0
         self.undo: Undo | None = None
         self.model.to(self.device)
-        self.mb_labels: Tensor | None = None
+        self.mb_labels: Any = None
         self.mb_prediction: Prediction | None = None
         self.checked_minibatch: tuple[Tensor, ...] | None = None
         self.online_batch = None

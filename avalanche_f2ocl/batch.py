@@ -1,6 +1,7 @@
 """What the parts of one training step share about their mini-batch."""
 
 from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -40,7 +41,7 @@ class OnlineBatch:
         )
         self.initial: Tensor | None = None
         self.before: Tensor | None = None
-        self.prompted: tuple[Tensor, ...] | None = None
+        self.prompted: Any = None
         self.features: Tensor | None = None
         self.q_layers: Tensor | None = None
 

@@ -26,6 +26,9 @@ class ClassMeans(ClassRows):
         [[1.5]]
     """
 
+    sums: Tensor
+    counts: Tensor
+
     def __init__(self, dim: int) -> None:
         super().__init__()
         self.register_rows("sums", dim, dtype=torch.float64)

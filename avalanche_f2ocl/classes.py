@@ -19,6 +19,8 @@ class ClassTable(ClassRows):
         [1, 0, -1]
     """
 
+    ids: Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.register_rows("ids", dtype=torch.int64)

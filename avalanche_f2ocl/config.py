@@ -1,6 +1,7 @@
 """The method's options."""
 
 from dataclasses import dataclass
+from typing import Any
 
 CHOICES = {
     "prompt_assignment": ("batch", "label", "shared"),
@@ -33,20 +34,20 @@ def check_choice(name: str, value: object, allowed: tuple[str, ...] | None = Non
         raise ValueError(f"{name}={value!r}: allowed are {', '.join(map(repr, allowed))}")
 
 
-def check_number(name: str, value: object) -> None:
+def check_number(name: str, value: Any) -> None:
     """Raises unless ``value`` is an int or a float."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{name}={value!r}: must be a number, is {type(value).__name__}")
 
 
-def check_share(name: str, value: object) -> None:
+def check_share(name: str, value: Any) -> None:
     """Raises unless ``value`` is a number in [0, 1]."""
     check_number(name, value)
     if not 0 <= value <= 1:
         raise ValueError(f"{name}={value!r}: must be between 0 and 1")
 
 
-def check_positive(name: str, value: object) -> None:
+def check_positive(name: str, value: Any) -> None:
     """Raises unless ``value`` is a positive, finite number."""
     check_number(name, value)
     if not 0 < value < float("inf"):

@@ -157,7 +157,7 @@ def _from_files(files: ImageFiles, per_class: dict[str, int | None], image_size:
         ImageTensors(files.decode(split, chosen[split], image_size), files.labels[split][chosen[split]])
         for split in SPLITS
     ]
-    return LoadedData(*parts, dict(enumerate(files.class_names)))
+    return LoadedData(parts[0], parts[1], dict(enumerate(files.class_names)))
 
 
 def _from_tensors(loaded, per_class: dict[str, int | None]) -> LoadedData:
@@ -204,7 +204,7 @@ def _cifar100(root: str | Path | None):
     return parts, dict(enumerate(sets["train"].classes))
 
 
-def _in_memory(part: Dataset) -> tuple[Tensor, Tensor]:
+def _in_memory(part: Any) -> tuple[Tensor, Tensor]:
     if len(part) == 0:
         raise ValueError("a data set of the pair is empty")
     images, labels = zip(*(part[i] for i in range(len(part))), strict=True)

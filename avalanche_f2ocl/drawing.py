@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from itertools import cycle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -22,7 +23,7 @@ def save(figure: Figure, path: str | Path) -> None:
 
 
 def draw_curves(
-    axes: Axes, curves: Mapping[str, Sequence[float]], positions: Mapping[str, Sequence[float]] | None = None
+    axes: Axes, curves: Mapping[str, Any], positions: Mapping[str, Any] | None = None
 ) -> None:
     """Curves told apart by marker, line and colour, over ``positions`` or 1, 2, ...; at most about ten markers each."""
     styles = zip(cycle(COLOURS), cycle(MARKERS), cycle(LINES), strict=False)
@@ -33,10 +34,10 @@ def draw_curves(
 
 
 def draw_heat_map(
-    axes: Axes, values: np.ndarray, rows: Sequence, columns: Sequence, form: str = ".1f", **limits: float
+    axes: Axes, values: np.ndarray, rows: Sequence, columns: Sequence, form: str = ".1f", **limits: Any
 ) -> None:
     """A heat map with its values written in the cells, of up to ten columns; NaN stays empty."""
-    image = axes.imshow(values, cmap="cividis", **limits)
+    image: Any = axes.imshow(values, cmap="cividis", **limits)
     for i, j in np.argwhere(~np.isnan(values)) if len(columns) <= 10 else ():
         dark = image.norm(values[i, j]) < 0.5
         axes.text(j, i, f"{values[i, j]:{form}}", ha="center", va="center", color="white" if dark else "black")
@@ -48,5 +49,5 @@ def draw_points(axes: Axes, points: np.ndarray, labels: Sequence[int]) -> None:
     styles = zip(cycle(COLOURS), cycle(MARKERS), strict=False)
     for label, (colour, marker) in zip(np.unique(labels), styles, strict=False):
         own = points[np.asarray(labels) == label]
-        axes.scatter(*own.T, color=colour, marker=marker, s=28, edgecolors="black", linewidths=0.4)
+        axes.scatter(own[:, 0], own[:, 1], color=colour, marker=marker, s=28, edgecolors="black", linewidths=0.4)
     axes.set(xticks=[], yticks=[])

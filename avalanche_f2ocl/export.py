@@ -1,6 +1,7 @@
 """The whole prediction as one program that needs neither this package nor timm."""
 
 from copy import deepcopy
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -47,7 +48,7 @@ def export_prediction(model: OnlineModel, example: Tensor) -> ExportedProgram:
     """
     model.predict(example)  # raises
     # A copy, since a program refers to the tensors it was made of; of what learns, not of the backbone.
-    kept = {id(model.backbone): model.backbone, id(model.optimizer): None, id(model.followers): []}
+    kept: dict[int, Any] = {id(model.backbone): model.backbone, id(model.optimizer): None, id(model.followers): []}
     model = deepcopy(model, kept)
     model.predict(example)  # solves the head
     # One image would be taken for a fixed size.

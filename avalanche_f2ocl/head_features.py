@@ -1,5 +1,7 @@
 """What a head sees of an image."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
@@ -30,7 +32,7 @@ def head_features(
         [[0.6000000238418579, 0.800000011920929, 0.0, 1.0]]
     """
     if kind in ("layers", "ensemble"):
-        layers = [z_layers] if kind == "layers" else [z_layers, q_layers]
+        layers: list[Any] = [z_layers] if kind == "layers" else [z_layers, q_layers]
         return torch.cat([F.normalize(part, dim=-1).flatten(1) for part in layers], dim=1)
     if kind == "zq":
         return torch.cat([F.normalize(z, dim=1), F.normalize(q, dim=1)], dim=1)

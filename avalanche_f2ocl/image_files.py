@@ -75,11 +75,11 @@ class ImageFiles(ImageSource):
             ValueError: a file that is no image; the message names it.
         """
         names = [self.names[split][i] for i in indices.tolist()]
-        images = None
+        images = torch.empty(0)
         hidden = None if len(names) >= 5000 else True  # None: hidden where there is no terminal
         for i, name in enumerate(tqdm(names, desc=f"decode {split}", disable=hidden, leave=False)):
             pixels = self.pixels(name, image_size)
-            if images is None:  # at once, not as a list to be stacked: that would take the memory twice
+            if i == 0:  # at once, not as a list to be stacked: that would take the memory twice
                 images = pixels.new_empty(len(names), *pixels.shape)
             images[i] = pixels
         return images

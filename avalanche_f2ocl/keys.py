@@ -53,6 +53,8 @@ class GradientKeys(ClassRows):
         True
     """
 
+    keys: Tensor
+
     def __init__(self, dim: int, lr: float = 0.1, seed: int = 0) -> None:
         super().__init__()
         self.dim, self.lr, self.seed = dim, lr, seed

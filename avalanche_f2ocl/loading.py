@@ -4,6 +4,7 @@ import difflib
 from importlib.resources import as_file, files
 from pathlib import Path
 from pickle import UnpicklingError
+from typing import Any
 
 import timm
 import torch
@@ -54,7 +55,7 @@ def load_vit(
         )
     if weights is not None and not Path(weights).is_file():
         raise FileNotFoundError(f"weights={str(weights)!r}: no such file")
-    size = {} if image_size is None else {"img_size": image_size}
+    size: dict[str, Any] = {} if image_size is None else {"img_size": image_size}
     if backbone == MICRO_VIT:
         return _micro_vit(weights, size)
     _check_name(backbone)
@@ -117,9 +118,9 @@ def _empty_micro_vit(size: dict) -> VisionTransformer:
     vit = VisionTransformer(
         **{"img_size": 32, **size}, patch_size=4, embed_dim=128, depth=6, num_heads=4, mlp_ratio=3, num_classes=0
     )
-    vit.pretrained_cfg = dict(
-        architecture=MICRO_VIT, input_size=(3, 32, 32), mean=(0.5,) * 3, std=(0.5,) * 3, interpolation="bicubic"
-    )
+    mean = std = (0.5,) * 3
+    cfg: Any = dict(architecture=MICRO_VIT, input_size=(3, 32, 32), mean=mean, std=std, interpolation="bicubic")
+    vit.pretrained_cfg = cfg
     return vit
 
 

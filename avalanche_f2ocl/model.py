@@ -53,6 +53,8 @@ class F2OCLModel(SavedModel):
     """
 
     saved_as = "F2OCLStrategy"
+    pool: Any
+    keys: Any
 
     def __init__(
         self,
@@ -138,7 +140,7 @@ class F2OCLModel(SavedModel):
 
     def contrastive_loss(self, batch: OnlineBatch) -> Tensor:
         """The loss of one pass (Eqs. 3-7), scalar; its gradient flows to the mini-batch's prompts alone."""
-        prompts, drift = self._batch_prompts(batch, trainable=True), 0
+        prompts, drift = self._batch_prompts(batch, trainable=True), None
         if self.config.compensate_drift:
             z, layers = self._encode(batch.tokens, prompts)
             if batch.before is None:
@@ -149,7 +151,9 @@ class F2OCLModel(SavedModel):
         if batch.initial is None:
             batch.initial = z.detach()[batch.first]
         counts = self.prototypes.counts[batch.rows]
-        means = self.prototypes.means(batch.rows) + drift
+        means = self.prototypes.means(batch.rows)
+        if drift is not None:
+            means = means + drift
         prototypes = torch.where(counts.unsqueeze(1) == 0, batch.initial, means)
         temperature, exclude_self = self.config.temperature, self.config.exclude_self
         if self.config.negatives == "batch":
@@ -157,7 +161,9 @@ class F2OCLModel(SavedModel):
             return contrastive_prompt_loss(
                 z, batch.first, prototypes, counts, temperature, exclude_self=exclude_self
             )
-        table = self.prototypes.means() + drift
+        table = self.prototypes.means()
+        if drift is not None:
+            table += drift
         table[batch.rows] = prototypes
         return contrastive_prompt_loss(
             z, batch.rows, table, self.prototypes.used("counts"), temperature, "all", exclude_self

@@ -1,6 +1,6 @@
 """What has been learned, in a file: tensors, optimiser state, options; never an image, never a pickle."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -115,7 +115,7 @@ def write_model_file(
     write_safe_file(path, tensors, values | dict(run or {}))
 
 
-def read_model_file(path: str | Path, needed: set[str] = frozenset()) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def read_model_file(path: str | Path, needed: Set[str] = frozenset()) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """A file's tensors and values.
 
     Args:
@@ -154,7 +154,7 @@ def restore(
         ValueError: it is of another kind or backbone, or does not fit.
     """
     check_origin(learned, values, path)
-    parts = {"model": {}, "optimizer": {}, "own": {}}
+    parts: dict[str, dict[str, Tensor]] = {"model": {}, "optimizer": {}, "own": {}}
     for name, tensor in tensors.items():
         part, _, rest = name.partition(".")
         if not name.startswith(_BACKBONE):

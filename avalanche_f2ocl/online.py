@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from avalanche.benchmarks import CLScenario, split_online_stream
@@ -69,12 +70,13 @@ def run_online(strategy: SupervisedTemplate, benchmark: CLScenario, progress: bo
                 online = split_online_stream([experience], strategy.train_mb_size, shuffle=False)
                 strategy.train(online, eval_streams=[])
                 strategy.eval(test[: group + 1])
-                bar.set_postfix_str(f"group {group + 1}/{len(test)}, A_n {100 * matrix.result():.1f} %")
+                bar.set_postfix_str(f"group {group + 1}/{len(test)}, A_n {100 * (matrix.result() or 0):.1f} %")
         finally:
             strategy.plugins.remove(counter)
     last = {name.split("/")[0]: value for name, value in strategy.evaluator.get_last_metrics().items()}
     names = ("A_n", "A_n_samples", "F_n", "A_k", "UB", "random_key")
-    return OnlineResult(matrix.T, *(last.get(name) for name in names), time.perf_counter() - start)
+    figures: dict[str, Any] = {name: last.get(name) for name in names}
+    return OnlineResult(T=matrix.T, **figures, seconds=time.perf_counter() - start)
 
 
 class CountImages(SupervisedPlugin):

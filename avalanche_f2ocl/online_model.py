@@ -53,7 +53,8 @@ class OnlineModel(nn.Module, ABC):
         followers: objects outside the model with a ``forget_class(class_id, row)`` that :meth:`forget` calls.
     """
 
-    optimizer: torch.optim.Optimizer | None = None
+    optimizer: Any = None
+    head: Any
     temperature: float = 1.0
 
     def __init__(self, backbone: PromptableViT, head: nn.Module) -> None:
@@ -220,8 +221,8 @@ class OnlineModel(nn.Module, ABC):
             {0: 'cat', 1: 'dog'}
         """
         self.check(images)
-        labels, names = self._ids(labels)
-        labels = check_labels(labels, len(images))
+        ids, names = self._ids(labels)
+        labels = check_labels(ids, len(images))
         with self.undo(self.optimizer) as undo:
             undo.save_attributes(self, "class_names")
             self.class_names = names

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -74,8 +75,8 @@ class RowAdam(Optimizer):
                 if param.grad is not None:
                     rows, grad = used_rows(param.grad, group["every_row"])
                     state = self._row_state(param)
-                    options = {name: group[name] for name in ("lr", "betas", "eps", "lr_decay")}
-                    row_adam(param, rows, grad, **state, **options)
+                    options: dict[str, Any] = {name: group[name] for name in ("lr", "betas", "eps", "lr_decay")}
+                    row_adam(param, rows, grad, **{**state, **options})
         return loss
 
     def undo_step(self, param: Tensor, rows: Tensor | slice) -> Callable[[], None]:

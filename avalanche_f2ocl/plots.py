@@ -103,13 +103,13 @@ def plot_confusion(
     Raises:
         ValueError: no images, or not as many predictions as labels.
     """
-    predictions, labels = np.asarray(predictions), np.asarray(labels)
-    if len(labels) == 0 or predictions.shape != labels.shape:
-        raise ValueError(f"{len(predictions)} predictions and {len(labels)} labels: must be as many, and at least one")
-    ids, counts = np.unique(labels, return_counts=True)
-    wrong = np.array([(predictions[labels == i] != i).sum() for i in ids])
+    taken, true = np.asarray(predictions), np.asarray(labels)
+    if len(true) == 0 or taken.shape != true.shape:
+        raise ValueError(f"{len(taken)} predictions and {len(true)} labels: must be as many, and at least one")
+    ids = np.unique(true)
+    wrong = np.array([(taken[true == i] != i).sum() for i in ids])
     shown = np.sort(ids[np.lexsort((ids, -wrong))[:most]])
-    shares = np.array([[(predictions[labels == i] == j).mean() for j in shown] for i in shown])
+    shares = np.array([[(taken[true == i] == j).mean() for j in shown] for i in shown])
     shares = 100 * np.column_stack([shares, 1 - shares.sum(1)])
     names = [(class_names or {}).get(int(i), str(i)) for i in shown]
     figure, axes = _one(0.6 * len(shown) + 2.5)

@@ -20,6 +20,9 @@ class ImagePreparation(nn.Module):
         torch.Size([2, 3, 32, 32])
     """
 
+    mean: Tensor
+    std: Tensor
+
     def __init__(
         self,
         image_size: int,

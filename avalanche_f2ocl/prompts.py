@@ -28,6 +28,9 @@ class PromptPool(ClassRows):
         torch.Size([1, 4, 8])
     """
 
+    prompts: nn.Parameter
+    drift: Tensor
+
     def __init__(self, length: int, dim: int, init: str = "uniform", seed: int = 0, drift: int = 0) -> None:
         super().__init__()
         self.length, self.dim, self.init, self.seed = length, dim, init, seed
@@ -68,6 +71,8 @@ class OnePrompt(nn.Module):
         >>> OnePrompt(length=4, dim=8).prompts.shape
         torch.Size([1, 4, 8])
     """
+
+    drift: Tensor
 
     def __init__(self, length: int, dim: int, init: str = "uniform", seed: int = 0, drift: int = 0) -> None:
         super().__init__()

@@ -3,7 +3,7 @@
 import inspect
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
@@ -24,6 +24,15 @@ class Resumable:
         catching_up_batches: mini-batches still to come that a checkpoint knows.
     """
 
+    if TYPE_CHECKING:  # what the template beside it has
+        model: Any
+        clock: Any
+        evaluator: Any
+        dataloader: Any
+    _given: dict[str, Any]
+    evaluations: list[dict[str, Any]]
+    _known_evaluations: list[dict[str, Any]]
+
     def __new__(cls, *args, **options):
         strategy = super().__new__(cls)
         strategy._given = options
@@ -33,7 +42,7 @@ class Resumable:
     @property
     def options(self) -> dict[str, Any]:
         """Every plain option it was made with, given or default, as JSON knows it."""
-        options = {}
+        options: dict[str, Any] = {}
         for cls in reversed(type(self).__mro__):
             if issubclass(cls, Resumable):
                 parameters = inspect.signature(cls.__init__).parameters.values()

@@ -111,11 +111,11 @@ class ClassRows(nn.Module):
     def undo_writes(self, rows: Tensor) -> Callable[[], None]:
         """What gives ``rows (R,)`` int64 of all buffers their present values again."""
         buffers = [name for name in self.row_names if name in self._buffers]
-        return partial(self._write, rows, {name: self._buffers[name][rows] for name in buffers})
+        return partial(self._write, rows, {name: getattr(self, name)[rows] for name in buffers})
 
     def _write(self, rows: Tensor, values: dict[str, Tensor]) -> None:
         for name, value in values.items():
-            self._buffers[name][rows] = value
+            getattr(self, name)[rows] = value
 
     def _shrink(self, num_rows: int, capacities: dict[str, int]) -> None:
         self.num_rows = num_rows

@@ -80,7 +80,7 @@ def _digest(tensors: dict[str, Tensor], text: str) -> str:
     for name in sorted(tensors):
         tensor = tensors[name].detach().cpu().contiguous()
         digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        digest.update(tensor.flatten().view(torch.uint8).numpy())
+        digest.update(tensor.flatten().view(torch.uint8).numpy().data)
     return digest.hexdigest()
 
 

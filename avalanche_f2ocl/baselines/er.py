@@ -1,6 +1,7 @@
 """ER: experience replay from a reservoir of images."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from avalanche.core import SupervisedPlugin
@@ -27,6 +28,9 @@ class CleanReplayPlugin(ReplayPlugin):
 
 class Reservoir(ReservoirSamplingBuffer):
     """Avalanche's reservoir, which can let go of a class."""
+
+    buffer: Any
+    _buffer_weights: Any
 
     def forget_class(self, class_id: int, row: int) -> None:
         """Drops the images of a class that the model forgets."""

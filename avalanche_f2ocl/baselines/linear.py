@@ -34,6 +34,10 @@ class LinearHead(ClassRows):
         torch.Size([4, 3])
     """
 
+    weight: Tensor
+    bias: Tensor
+    counts: Tensor
+
     def __init__(self, dim: int) -> None:
         super().__init__()
         self.register_rows("weight", dim, trainable=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -9,7 +10,7 @@ from torch.nn import functional as F
 
 
 @contextmanager
-def prefix_tuning(blocks: Sequence[nn.Module], prefixes: Mapping[int, Tensor]) -> Iterator[None]:
+def prefix_tuning(blocks: Sequence[Any] | nn.Sequential, prefixes: Mapping[int, Tensor]) -> Iterator[None]:
     """While it lasts, the attention of some blocks also attends to given keys and values.
 
     timm's attention runs as it is, on P more tokens: their keys and values are the prefix's, their outputs are
@@ -37,7 +38,7 @@ def prefix_tuning(blocks: Sequence[nn.Module], prefixes: Mapping[int, Tensor]) -
         yield
 
 
-def _attach(attention: nn.Module, prefix: Tensor):
+def _attach(attention: Any, prefix: Tensor):
     length = prefix.shape[2]
 
     def lengthen(module, args):

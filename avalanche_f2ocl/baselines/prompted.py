@@ -1,7 +1,7 @@
 """What L2P and DualPrompt share: prompts chosen by learned keys under a linear head."""
 
 from abc import abstractmethod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -50,6 +50,8 @@ class PromptedModel(LinearModel):
     Attributes:
         ncm: the nearest-class-mean head, or None.
     """
+
+    prompts: Any
 
     def __init__(
         self,

@@ -18,6 +18,8 @@ class RandomPrompt(F2OCLStrategy):
         False
     """
 
+    plugins: list
+
     def __init__(self, **options):
         super().__init__(**options)
         self.plugins = [plugin for plugin in self.plugins if not isinstance(plugin, ContrastivePromptPlugin)]

@@ -1,6 +1,7 @@
 """Heads that each see a part of the features and add up their logits."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -29,6 +30,8 @@ class EnsembleHead(ClassMeans):
         >>> head.logits(torch.eye(2).repeat(1, 2)).tolist()
         [[1.0, 0.0], [0.0, 1.0]]
     """
+
+    heads: Any
 
     def __init__(self, heads: Sequence[ClassMeans]) -> None:
         super().__init__(sum(head.sums.shape[1] for head in heads))

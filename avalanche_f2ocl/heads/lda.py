@@ -1,5 +1,7 @@
 """Streaming linear discriminant analysis."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -48,7 +50,7 @@ class LDAHead(SecondMomentHead):
         return weight, bias + (counts / total).log().squeeze(1) if self.priors == "counts" else bias
 
 
-def shrunk(covariance: Tensor, samples: Tensor, shrinkage: float | None = None) -> Tensor:
+def shrunk(covariance: Tensor, samples: Tensor, shrinkage: Any = None) -> Tensor:
     r"""Shrinks a covariance S towards the identity: :math:`(1-\rho) S + \rho\,\frac{\operatorname{tr} S}{p} I`.
 
     Args:

@@ -27,6 +27,9 @@ class RandomProjection(nn.Module):
         torch.Size([2, 9])
     """
 
+    matrix: Tensor
+    checksum: Tensor
+
     def __init__(self, dim: int, width: int, seed: int = 0) -> None:
         super().__init__()
         self.dim, self.seed = dim, seed

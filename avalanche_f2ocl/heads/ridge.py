@@ -67,7 +67,7 @@ class RidgeHead(SecondMomentHead):
 
     def _load_from_state_dict(self, state_dict, prefix, *args):
         moment = state_dict.get(f"{prefix}moment")
-        if self._any_width and moment is not None and moment.shape != self.moment.shape:
+        if self.projection is not None and self._any_width and moment is not None and moment.shape != self.moment.shape:
             width = len(moment)
             self.projection.draw(width)
             self.moment = self.moment.new_zeros(width, width)

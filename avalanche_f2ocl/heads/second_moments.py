@@ -28,6 +28,10 @@ class SecondMomentHead(ClassMeans):
         total: samples in it, int64.
     """
 
+    moment: Tensor
+    total: Tensor
+    feature_sums: Tensor
+
     def __init__(self, dim: int, width: int | None = None) -> None:
         super().__init__(dim)
         if width is not None:
@@ -98,7 +102,7 @@ class SecondMomentHead(ClassMeans):
 
     def end_block(self, keep: bool) -> None:
         waiting, self._waiting = self._waiting, None
-        for features in waiting if keep else ():
+        for features in (waiting or ()) if keep else ():
             self._add(self.moment, self.total, features)
         if waiting or not keep:
             self._solution = None
