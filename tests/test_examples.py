@@ -1,5 +1,6 @@
 """The examples as a user runs them, with few images."""
 
+import json
 import os
 import re
 import runpy
@@ -140,3 +141,15 @@ def test_serve(run, tmp_path):
     printed = run("serve.py", "--images", 200).out
     asked, right = re.search(r"^(\d+) images .* ([\d.]+) % rightly", printed).groups()
     assert asked == "190" and float(right) > 60 and (tmp_path / "served.safetensors").exists()
+
+
+def test_the_notebook(digits, monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("avalanche_f2ocl.class_incremental_stream", lambda *args, **options: digits)
+    names = {"__name__": "notebook"}
+    for cell in json.loads((EXAMPLES / "tour.ipynb").read_text())["cells"]:
+        if cell["cell_type"] == "code":
+            exec(compile("".join(cell["source"]), "tour.ipynb", "exec"), names)
+    printed = capsys.readouterr().out
+    assert set(rows(printed)) == {"ViT-NCM", "F2OCL", "recommended"} and "none of 40 samples is kept" in printed
+    assert (tmp_path / "runs" / "forgetting.png").exists()
