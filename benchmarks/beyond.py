@@ -12,6 +12,10 @@ import argparse
 import json
 from pathlib import Path
 
+import numpy as np
+
+from avalanche_f2ocl.anytime import AnytimeResult
+from avalanche_f2ocl.plots import plot_anytime
 from benchmarks.launch import launch
 from benchmarks.runner import RESULTS
 from benchmarks.streams import BOUNDARY_FREE
@@ -127,6 +131,25 @@ def anytime_rows(folder: Path) -> list[dict[str, str]]:
     return rows
 
 
+def draw_anytime(folder: Path) -> None:
+    """Curves of the first seed by stream and data set, ``<stream>-<dataset>.png``."""
+    for stream in BOUNDARY_FREE:
+        runs = load_runs(folder / stream)
+        for dataset, backbone in sorted({key[:2] for key in runs}):
+            found = {method: runs.get((dataset, backbone, method)) for method in ANYTIME}
+            curves = {method: curve(records[0]) for method, records in found.items() if records}
+            if curves:
+                plot_anytime(curves, folder / f"{stream}-{dataset}.png")
+
+
+def curve(record: dict) -> AnytimeResult:
+    """A record's curve, as fractions."""
+    names = ("samples", "accuracy", "classes_seen")
+    samples, accuracy, seen = (np.array(record[name]) for name in names)
+    A_auc, A_last = record["A_auc"] / 100, record["A_last"] / 100
+    return AnytimeResult(samples, accuracy / 100, seen, A_auc, A_last, None, record["seconds"])
+
+
 def search_rows(folder: Path) -> list[dict[str, str]]:
     """A_n on held-out images by method and options."""
     rows = []
@@ -150,6 +173,7 @@ def write(results: Path) -> None:
         "streams": (anytime_rows(folder / "streams"), plain),
         "search": (search_rows(folder / "search") if (folder / "search").exists() else [], plain),
     }
+    draw_anytime(folder / "streams")
     for name, (rows, text) in tables.items():
         if rows:
             write_csv(folder / f"{name}.csv", rows)

@@ -24,13 +24,13 @@ def result(strategy_class, stream, **options):
 
 @pytest.fixture(scope="module")
 def one_group():
-    return class_incremental_stream("digits", groups=1, train_per_class=60)
+    return class_incremental_stream("digits", groups=1, train_per_class=60, test_per_class=15)
 
 
 def test_label_assignment_collapses_on_real_images(vit):
     """Prompts that encode their label: perfect with the right key, chance with a random one, and with their own
     key no better than the key."""
-    stream = class_incremental_stream("digits", groups=5, train_per_class=60)
+    stream = class_incremental_stream("digits", groups=5, train_per_class=60, test_per_class=15)
     ncm = result(ViTNCM, stream, backbone=vit)
     literal = result(F2OCLStrategy, stream, backbone=vit, prompt_assignment="label")
     assert literal.UB > 0.97

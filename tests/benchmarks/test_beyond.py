@@ -45,6 +45,7 @@ def test_tables_of_what_is_there(tmp_path):
     assert record["A_auc"] == pytest.approx(sum(record["accuracy"]) / 2, abs=1e-3)
     rows = (folder / "streams.md").read_text().splitlines()
     assert rows[2].startswith("| shuffled | digits | vit-ncm | 3 4 | ") and len(rows) == 3
+    assert (folder / "streams/shuffled-digits.png").stat().st_size > 10_000
     groups = (folder / "groups.md").read_text()
     assert groups.index("| vit-ridge-layers |") < groups.index("| vit-ncm |") < groups.index("| vit-lda |")
     assert "| vit-ridge-layers | default | " in (folder / "search.md").read_text()
