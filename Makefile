@@ -9,13 +9,13 @@ demo: .venv/.installed
 
 test: .venv/.installed-test
 	.venv/bin/ruff check .
-	OMP_NUM_THREADS=1 $(RUN) -m pytest -n 2
+	OMP_NUM_THREADS=1 $(RUN) -m pytest -n 2 --dist worksteal
 
 # The lower bounds of setup.cfg, in a venv of their own.
 test-oldest:
 	test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -e '.[test]' -c tests/oldest.txt
-	OMP_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -n 2
+	OMP_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -n 2 --dist worksteal
 
 docs: .venv/.installed
 	$(RUN) -m pip install --quiet --disable-pip-version-check -e '.[docs]'
