@@ -38,9 +38,9 @@ gain = 100 * (results["F2OCL"].A_n - results["ViT-NCM"].A_n)
 images = sum(len(experience.dataset) for experience in stream.test_stream)
 error = 100 * (results["ViT-NCM"].A_n * (1 - results["ViT-NCM"].A_n) / images) ** 0.5
 print(f"Here F2OCL is {abs(gain):.1f} points {'above' if gain >= 0 else 'BELOW'} ViT-NCM.")
-print(f"One standard error over {images} test images is {error:.1f} points. On this small task, with few classes and a small")
-print("backbone, the paper's prompts bring nothing; on a hundred classes and a larger backbone they gain. The recommended")
-print("settings, F2OCLStrategy.best(), gain on both: see README.md and benchmarks/README.md.")
+print(f"One standard error over {images} test images is {error:.1f} points. On this small task, with few classes and a")
+print("small backbone, the paper's prompts bring nothing; on a hundred classes and a larger backbone they gain.")
+print("The recommended settings, F2OCLStrategy.best(), gain on both: see README.md and benchmarks/README.md.")
 
 plot_accuracy_matrices(results, args.figure)
 print(f"\nAccuracy matrices: {args.figure}")
