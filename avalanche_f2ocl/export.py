@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.export import Dim, ExportedProgram
 
 from avalanche_f2ocl.online_model import OnlineModel
+from avalanche_f2ocl.rows import ClassRows
 
 
 class _Prediction(nn.Module):
@@ -50,6 +51,9 @@ def export_prediction(model: OnlineModel, example: Tensor) -> ExportedProgram:
     # A copy, since a program refers to the tensors it was made of; of what learns, not of the backbone.
     kept: dict[int, Any] = {id(model.backbone): model.backbone, id(model.optimizer): None, id(model.followers): []}
     model = deepcopy(model, kept)
+    for part in model.modules():
+        if isinstance(part, ClassRows):
+            part.freeze()
     model.predict(example)  # solves the head
     # One image would be taken for a fixed size.
     example = example.expand(2, -1, -1, -1) if len(example) == 1 else example

@@ -86,6 +86,13 @@ class ClassRows(nn.Module):
         leaf.register_post_accumulate_grad_hook(lambda leaf: self._collect(name, rows, leaf.grad))
         return leaf
 
+    def freeze(self) -> None:
+        """Cuts spare rows off and makes parameters buffers, for good: nothing can be trained after it."""
+        for name in self.row_names:
+            rows = self.used(name).detach().clone()
+            self._parameters.pop(name, None)
+            self.register_buffer(name, rows)
+
     def _collect(self, name: str, rows: Tensor, grad: Tensor) -> None:
         parameter = getattr(self, name)
         sparse = torch.sparse_coo_tensor(

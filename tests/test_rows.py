@@ -78,3 +78,12 @@ def test_training_on_some_rows_of_tensors_of_any_shape():
         grad = getattr(rows, name).grad
         assert grad.is_sparse
         assert grad.to_dense().reshape(len(grad), -1)[:5, -1].tolist() == [0, 2, 0, 1, 0]
+
+
+def test_frozen_only_the_rows_in_use_are_left_and_nothing_is_trained():
+    rows = Rows()
+    rows.add_rows(3)
+    with torch.no_grad():
+        rows.weights[:3] = torch.arange(6.0).view(3, 2)
+    rows.freeze()
+    assert rows.weights.tolist() == [[0, 1], [2, 3], [4, 5]] and not list(rows.parameters())
