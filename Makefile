@@ -9,6 +9,7 @@ demo: .venv/.installed
 
 test: .venv/.installed-test
 	.venv/bin/ruff check .
+	.venv/bin/mypy
 	OMP_NUM_THREADS=1 $(RUN) -m pytest -n 2 --dist worksteal
 
 # The lower bounds of setup.cfg, in a venv of their own.

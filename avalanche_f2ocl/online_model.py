@@ -178,8 +178,8 @@ class OnlineModel(nn.Module, ABC):
             >>> model = F2OCLModel("micro_vit", prompt_length=2)
             >>> images = torch.randint(0, 256, (3, 3, 32, 32), dtype=torch.uint8)
             >>> model.learn(images, [7, -3, 7])
-            >>> model.predict_proba(images).sum(1)
-            tensor([1.0000, 1.0000, 1.0000])
+            >>> model.predict_proba(images).shape
+            torch.Size([3, 2])
         """
         if temperature is not None:
             check_positive("temperature", temperature)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from avalanche_f2ocl import datasets
+from avalanche_f2ocl import class_incremental_stream, datasets
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
@@ -143,13 +143,14 @@ def test_serve(run, tmp_path):
     assert asked == "190" and float(right) > 60 and (tmp_path / "served.safetensors").exists()
 
 
-def test_the_notebook(digits, monkeypatch, tmp_path, capsys):
+def test_the_notebook(monkeypatch, tmp_path, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("avalanche_f2ocl.class_incremental_stream", lambda *args, **options: digits)
+    few = class_incremental_stream("digits", groups=2, train_per_class=5, test_per_class=4)
+    monkeypatch.setattr("avalanche_f2ocl.class_incremental_stream", lambda *args, **options: few)
     names = {"__name__": "notebook"}
     for cell in json.loads((EXAMPLES / "tour.ipynb").read_text())["cells"]:
         if cell["cell_type"] == "code":
             exec(compile("".join(cell["source"]), "tour.ipynb", "exec"), names)
     printed = capsys.readouterr().out
-    assert set(rows(printed)) == {"ViT-NCM", "F2OCL", "recommended"} and "none of 40 samples is kept" in printed
+    assert set(rows(printed)) == {"ViT-NCM", "F2OCL", "recommended"} and "none of 25 samples is kept" in printed
     assert (tmp_path / "runs" / "forgetting.png").exists()
