@@ -46,10 +46,10 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--out", type=Path, required=True, help="file to write")
     train.add_argument("--from", dest="go_on", type=Path, metavar="FILE", help="go on with what this file has learned")
     train.add_argument(
-        "--method", choices=("best", "f2ocl", "vit-ridge", "vit-ncm"), default="best",
+        "--method", choices=("best", "f2ocl", "vit-ridge", "vit-ncm"),
         help="best: the recommended settings (default); f2ocl: the paper's; vit-ridge, vit-ncm: without prompts",
     )  # fmt: skip
-    train.add_argument("--backbone", default="vit_base_patch16_224.augreg_in21k", help="timm name, or micro_vit")
+    train.add_argument("--backbone", help="timm name, or micro_vit; default vit_base_patch16_224.augreg_in21k")
     train.add_argument("--image-size", type=_positive, help="side in pixels; default the backbone's")
     train.add_argument(
         "--option", type=_option, action="append", default=[], metavar="NAME=VALUE", help="more of the method's options"

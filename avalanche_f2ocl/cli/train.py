@@ -24,6 +24,7 @@ PROMPTED = {"best": F2OCLModel.best, "f2ocl": F2OCLModel}
 FROZEN = {"vit-ridge": {"head": "ridge", "head_features": "layers", "projection": 0}, "vit-ncm": {}}
 METHODS = (*PROMPTED, *FROZEN)
 """The recommended settings, the paper's, and two without prompts: ridge regression on layers, class means."""
+BACKBONE = "vit_base_patch16_224.augreg_in21k"
 
 
 def make_model(
@@ -56,10 +57,14 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if not args.out.parent.is_dir():
         raise FileNotFoundError(f"--out {str(args.out)!r}: there is no folder {str(args.out.parent)!r}")
     if args.go_on is not None:
+        fixed = {name: getattr(args, name) for name in ("method", "backbone", "image_size", "option")}
+        if given := [name for name, value in fixed.items() if value]:
+            names = ", ".join("--" + name.replace("_", "-") for name in given)
+            raise ValueError(f"{names}: with --from it is the file that decides")
         model = load_model(args.go_on, weights=args.weights, device=args.device)
     else:
         options = {"seed": args.seed, **dict(args.option)}
-        model = make_model(args.method, args.backbone, args.weights, args.image_size, options)
+        model = make_model(args.method or METHODS[0], args.backbone or BACKBONE, args.weights, args.image_size, options)
         model.to(args.device or ("cuda" if torch.cuda.is_available() else "cpu"))
     order = torch.randperm(len(files), generator=generator(args.seed, "order", model.batches)).tolist()
     if args.order == "classes":
@@ -74,8 +79,9 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
                 learned += len(indices)
                 bar.update(len(indices))
         except KeyboardInterrupt:
-            if learned:
-                model.save(args.out, backbone=args.with_backbone)
+            if learned == 0:
+                raise
+            model.save(args.out, backbone=args.with_backbone)
             raise KeyboardInterrupt(f"stopped after {learned} images; what was learned is in {args.out}") from None
     model.save(args.out, backbone=args.with_backbone)
     return {

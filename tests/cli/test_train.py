@@ -79,6 +79,15 @@ def test_an_interrupt_saves_what_was_learned(f2ocl, pictures, tmp_path, monkeypa
     assert code == 130 and "stopped after 20 images; what was learned is in" in said and load_model(out).batches == 2
 
 
+def test_an_interrupt_before_the_first_mini_batch_writes_nothing(f2ocl, pictures, tmp_path, monkeypatch):
+    def interrupted(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(train, "minibatches", interrupted)
+    code, _, said = f2ocl("train", pictures, "--out", tmp_path / "a", *MICRO)
+    assert code == 130 and said == "f2ocl train: interrupted\n" and not (tmp_path / "a").exists()
+
+
 def test_with_backbone_no_weights_are_asked_for(f2ocl, pictures, tmp_path, monkeypatch):
     out = tmp_path / "a.safetensors"
     f2ocl("train", pictures, "--out", out, *MICRO, "--with-backbone")
@@ -96,6 +105,8 @@ def test_with_backbone_no_weights_are_asked_for(f2ocl, pictures, tmp_path, monke
         (["{pictures}", "--out", "a", "--method", "vit-ncm", "--option", "lr=1"], "--option lr: vit-ncm has"),
         (["{pictures}", "--out", "a", "--backbone", "micro_vit", "--option", "lr=-1"], "lr=-1: must be positive"),
         (["{pictures}", "--out", "a", "--from", "nowhere"], "no such file: 'nowhere'"),
+        (["{pictures}", "--out", "a", "--from", "x", "--method", "best"], "--method: with --from it is the file that"),
+        (["{pictures}", "--out", "a", "--from", "x", "--image-size", "9", "--option", "lr=1"], "--image-size, --opt"),
     ],
 )
 def test_errors_are_one_line(f2ocl, pictures, tmp_path, monkeypatch, arguments, said):
