@@ -7,11 +7,8 @@ from avalanche.evaluation.metric_utils import get_metric_name
 from avalanche.evaluation.metrics import loss_metrics
 
 
-class GradientNorm(PluginMetric):
-    """Length of the gradient of all that is trained, at each optimiser step.
-
-    It waits for the device at every step: for watching, not for timing.
-    """
+class _Last(PluginMetric):
+    """A metric whose result is the last value that it emitted."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -22,6 +19,16 @@ class GradientNorm(PluginMetric):
 
     def result(self) -> float | None:
         return self.last
+
+    def __str__(self) -> str:
+        return type(self).__name__
+
+
+class GradientNorm(_Last):
+    """Length of the gradient of all that is trained, at each optimiser step.
+
+    It waits for the device at every step: for watching, not for timing.
+    """
 
     def before_update(self, strategy):
         gradients = [p.grad for p in strategy.model.parameters() if p.grad is not None]
@@ -31,22 +38,9 @@ class GradientNorm(PluginMetric):
             self.last = float(torch.cat(values).norm())
             return [_value(self, "GradientNorm", self.last, strategy)]
 
-    def __str__(self) -> str:
-        return "GradientNorm"
 
-
-class PromptNorm(PluginMetric):
+class PromptNorm(_Last):
     """Mean length of a prompt's tokens, over tokens and prompts, at each evaluation; of strategies with prompts."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.reset()
-
-    def reset(self) -> None:
-        self.last: float | None = None
-
-    def result(self) -> float | None:
-        return self.last
 
     @torch.no_grad()
     def after_eval(self, strategy):
@@ -56,9 +50,6 @@ class PromptNorm(PluginMetric):
         prompts = pool.used("prompts") if hasattr(pool, "used") else pool.prompts
         self.last = float(prompts.norm(dim=2).mean())
         return [_value(self, "PromptNorm", self.last, strategy)]
-
-    def __str__(self) -> str:
-        return "PromptNorm"
 
 
 class ChosenKeys(PluginMetric):
