@@ -158,7 +158,7 @@ class F2OCLStrategy(OnlineStrategy):
 
         One prompt for all classes, trained by the same contrastive loss, instead of one a class; and two ridge
         regressions, their penalties by generalised cross-validation, on what the last four blocks put out with and
-        without it, their outputs added. Chosen on held-out training images of CIFAR-100; what it gives elsewhere, and
+        without it, their outputs added. Chosen on CIFAR-100, as benchmarks/README.md says; what it gives elsewhere, and
         where frozen features alone do better, stands in benchmarks/README.md. The sums take ``16 F**2`` bytes for
         ``F = 8 D`` features (151 MB on a ViT-S, 604 MB on a ViT-B), and the first prediction after an update
         ``O(F**3)``.
