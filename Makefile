@@ -5,7 +5,7 @@ RUN = .venv/bin/python
 .PHONY: demo test test-oldest docs dist clean
 
 demo: .venv/.installed
-	$(RUN) examples/quickstart.py
+	$(RUN) -W "ignore:no QP solver" examples/quickstart.py
 
 test: .venv/.installed-test
 	.venv/bin/ruff check .
