@@ -17,6 +17,7 @@ from avalanche_f2ocl.checks import check_labels
 from avalanche_f2ocl.config import check_choice, check_positive_int
 from avalanche_f2ocl.heads import MASKED_LOGIT
 from avalanche_f2ocl.online_model import OnlineModel, Prediction
+from avalanche_f2ocl.quiet_evaluator import QuietEvaluator
 from avalanche_f2ocl.resumable import Resumable
 from avalanche_f2ocl.rng import generator
 from avalanche_f2ocl.undo import Undo
@@ -96,6 +97,7 @@ class OnlineStrategy(Resumable, SupervisedTemplate):
             eval_every=eval_every,
             peval_mode=peval_mode,
         )
+        self.plugins = [QuietEvaluator(p) if p is self.evaluator else p for p in self.plugins]
         self.seed, self.on_bad_input = seed, on_bad_input
         self.skipped = 0
         self.undo: Undo | None = None
