@@ -8,40 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.data import Dataset
 from torchvision.transforms.functional import pil_to_tensor
 
 from avalanche_f2ocl.config import check_positive_int
 from avalanche_f2ocl.image_files import MIXED_SIZE, SPLITS, ImageFiles
+from avalanche_f2ocl.image_tensors import ImageTensors
 from avalanche_f2ocl.imagenet_r import ImageNetRFiles
 from avalanche_f2ocl.rng import generator
 
 _FIXED = 0  # the images kept per class are the same for every seed
-
-
-class ImageTensors(Dataset):
-    """Images and labels in memory.
-
-    Args:
-        images: ``(N, C, H, W)``.
-        labels: ``(N,)`` int64.
-
-    Attributes:
-        targets: labels as a list of ints, as Avalanche and torchvision name them.
-
-    Example:
-        >>> ImageTensors(torch.zeros(2, 3, 4, 4, dtype=torch.uint8), torch.tensor([5, 6]))[1][1]
-        6
-    """
-
-    def __init__(self, images: Tensor, labels: Tensor) -> None:
-        self.images, self.targets = images, labels.tolist()
-
-    def __len__(self) -> int:
-        return len(self.targets)
-
-    def __getitem__(self, index: int) -> tuple[Tensor, int]:
-        return self.images[index], self.targets[index]
 
 
 class LoadedData(NamedTuple):

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import torch
 from avalanche.benchmarks import CLScenario, benchmark_from_datasets, with_classes_timeline
-from avalanche.benchmarks.utils import as_classification_dataset
 from torch import Tensor
 
 from avalanche_f2ocl import datasets
 from avalanche_f2ocl.config import check_positive_int
+from avalanche_f2ocl.in_memory import InMemoryDataset
 from avalanche_f2ocl.rng import generator
 
 
@@ -78,8 +78,8 @@ def make_benchmark(
         train, test: for each experience the indices of its samples, in order, ``(n,)`` int64.
         class_order, seed: become attributes, as do the data's ``class_names``.
     """
-    train = [as_classification_dataset(data.train).subset(part.tolist()) for part in train]
-    test = [as_classification_dataset(data.test).subset(part.tolist()) for part in test]
+    train = [InMemoryDataset.of(data.train).subset(part.tolist()) for part in train]
+    test = [InMemoryDataset.of(data.test).subset(part.tolist()) for part in test]
     benchmark = with_classes_timeline(benchmark_from_datasets(train=train, test=test))
     benchmark.class_order, benchmark.class_names, benchmark.seed = class_order, data.class_names, seed
     return benchmark

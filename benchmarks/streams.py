@@ -6,6 +6,7 @@ import torch
 from avalanche.benchmarks import CLScenario
 
 from avalanche_f2ocl import boundary_free_streams, class_incremental_stream, datasets
+from avalanche_f2ocl.image_tensors import ImageTensors
 
 BOUNDARY_FREE = {
     "si-blurry": boundary_free_streams.si_blurry_stream,
@@ -29,7 +30,7 @@ def make_stream(args: argparse.Namespace) -> CLScenario:
     return make(data, seed=args.seed, train_per_class=train_per_class, test_per_class=test_per_class)
 
 
-def held_out(dataset: str, train_per_class: int, count: int) -> tuple[datasets.ImageTensors, datasets.ImageTensors]:
+def held_out(dataset: str, train_per_class: int, count: int) -> tuple[ImageTensors, ImageTensors]:
     """The training images of ``train_per_class``, and ``count`` others of each class that stand for the test images."""
     data = datasets.load(dataset, train_per_class=train_per_class + count).train
     labels = torch.tensor(data.targets)
@@ -37,4 +38,4 @@ def held_out(dataset: str, train_per_class: int, count: int) -> tuple[datasets.I
     others = torch.ones(len(labels), dtype=torch.bool)
     others[chosen] = False
     parts = (chosen, others.nonzero().squeeze(1))
-    return tuple(datasets.ImageTensors(data.images[part], labels[part]) for part in parts)
+    return tuple(ImageTensors(data.images[part], labels[part]) for part in parts)

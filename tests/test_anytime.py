@@ -10,7 +10,8 @@ from torch.utils.data import TensorDataset
 
 from avalanche_f2ocl import CheckpointPlugin, F2OCLStrategy, ViTNCM, class_incremental_stream, drifting_stream
 from avalanche_f2ocl.anytime import area_under_curve, evaluation_points, run_anytime
-from avalanche_f2ocl.datasets import ImageTensors, load
+from avalanche_f2ocl.datasets import load
+from avalanche_f2ocl.image_tensors import ImageTensors
 from avalanche_f2ocl.online_model import Prediction
 from tests.contracts.strategies import STRATEGIES
 from tests.helpers import as_tensors, assert_same_state, learned, train_online

@@ -10,7 +10,7 @@ from avalanche.evaluation.metrics.forgetting_bwt import ExperienceForgetting, St
 
 from avalanche_f2ocl.accuracy_matrix import forgetting
 from avalanche_f2ocl.avalanche_forgetting import OnlineExperienceForgetting, OnlineStreamForgetting
-from avalanche_f2ocl.datasets import ImageTensors
+from avalanche_f2ocl.image_tensors import ImageTensors
 
 # In tenths. Group 1 rises from 8 to 9 before it falls to 5: the drop is 4, not 3.
 T = [[8, 0, 0], [9, 7, 0], [5, 6, 9]]

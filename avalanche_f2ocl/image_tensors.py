@@ -1,0 +1,64 @@
+"""Images in memory, of which a mini-batch is fetched by one index instead of image by image."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from torch import Tensor
+from torch.utils.data import Dataset, default_collate
+
+
+class Samples(Sequence):
+    """Samples that were fetched together: (image, label) each, whole for :func:`collate`.
+
+    Args:
+        images: ``(B, C, H, W)``.
+        labels: ``(B,)`` int64.
+    """
+
+    def __init__(self, images: Tensor, labels: Tensor) -> None:
+        self.images, self.labels = images, labels
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.images[index], int(self.labels[index])
+
+    def __iter__(self) -> Iterator[tuple[Tensor, int]]:
+        return zip(self.images, self.labels.tolist(), strict=True)
+
+
+def collate(samples: Sequence) -> list:
+    """Samples to a mini-batch: images ``(B, C, H, W)``, labels ``(B,)`` int64 and whatever else they hold."""
+    return [samples.images, samples.labels] if isinstance(samples, Samples) else default_collate(samples)
+
+
+class ImageTensors(Dataset):
+    """Images and labels in memory.
+
+    Args:
+        images: ``(N, C, H, W)``.
+        labels: ``(N,)`` int64.
+
+    Attributes:
+        targets: labels as a list of ints, as Avalanche and torchvision name them.
+
+    Example:
+        >>> import torch
+        >>> ImageTensors(torch.zeros(2, 3, 4, 4, dtype=torch.uint8), torch.tensor([5, 6]))[1][1]
+        6
+    """
+
+    collate_fn = staticmethod(collate)
+
+    def __init__(self, images: Tensor, labels: Tensor) -> None:
+        self.images, self.labels, self.targets = images, labels, labels.tolist()
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+    def __getitem__(self, index: int) -> tuple[Tensor, int]:
+        return self.images[index], self.targets[index]
+
+    def __getitems__(self, indices: list[int]) -> Samples:
+        return Samples(self.images[indices], self.labels[indices])
