@@ -56,9 +56,10 @@ SEARCH = {
     "f2ocl-best": [{}, {"lr": 0.03}, {"lr": 0.3}, {"lr_decay": 0.5}, {"temperature": 1.0}],
     "f2ocl-ridge-ensemble": [{}],
     "shared-prompt": [
-        *({"lr": lr} for lr in (0.001, 0.003, 0.01, 0.03)),
-        {"lr": 0.01, "scale": 10.0},
-        {"lr": 0.01, "scale": 40.0},
+        *({"lr": lr, "scale": 20.0} for lr in (0.001, 0.003, 0.01, 0.03)),
+        *({"lr": lr, "scale": 10.0} for lr in (0.003, 0.01, 0.03)),
+        *({"lr": lr, "scale": 5.0} for lr in (0.01, 0.03)),
+        *({"lr": 0.01, "scale": scale} for scale in (2.5, 40.0)),
     ],
     "vit-ridge-layers": [{}],
 }

@@ -32,11 +32,11 @@ class CosineHead(LinearHead):
     Example:
         >>> head = CosineHead(2)
         >>> head.add_classes(torch.tensor([7]))
-        >>> bool(head(torch.ones(1, 2)).abs() <= 20)
+        >>> bool(head(torch.ones(1, 2)).abs() <= 5)
         True
     """
 
-    def __init__(self, dim: int, scale: float = 20.0, seed: int = 0) -> None:
+    def __init__(self, dim: int, scale: float = 5.0, seed: int = 0) -> None:
         super().__init__(dim)
         self.scale, self.seed = scale, seed
 
@@ -84,7 +84,7 @@ class SharedPromptModel(LinearModel):
         lr: float,
         mask_logits: str = "batch",
         length: int = 20,
-        scale: float = 20.0,
+        scale: float = 5.0,
         prompt_init: str = "uniform",
         seed: int = 0,
     ) -> None:
@@ -147,14 +147,14 @@ class SharedPrompt(LinearStrategy):
 
     Example:
         >>> SharedPrompt(backbone="micro_vit", evaluator=None).model.head.scale
-        20.0
+        5.0
     """
 
     def __init__(
         self,
         *,
         length: int = 20,
-        scale: float = 20.0,
+        scale: float = 5.0,
         prompt_init: str = "uniform",
         lr: float = 0.01,
         mask_logits: str = "batch",
