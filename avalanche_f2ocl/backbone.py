@@ -3,6 +3,7 @@
 from copy import deepcopy
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import torch
 from timm.data import resolve_model_data_config
@@ -10,6 +11,7 @@ from timm.models import VisionTransformer
 from torch import Tensor, nn
 
 from avalanche_f2ocl.config import check_choice
+from avalanche_f2ocl.devices import working_dtype
 from avalanche_f2ocl.loading import load_vit
 from avalanche_f2ocl.preprocessing import ImagePreparation
 from avalanche_f2ocl.safe_file import tensors_sha256
@@ -28,13 +30,16 @@ class PromptableViT(nn.Module):
         prompt_position: ``"none"``, or ``"cls"`` to add the class token's position embedding to prompts.
         normalise: ``"backbone"``, mean and deviation from the ViT's configuration, or ``"unit"``, [0, 1].
         inputs: ``"auto"`` or ``"normalised"``, see :func:`avalanche_f2ocl.checks.check_images`.
-        precision: of weights and tokens, ``"float32"``; or ``"bfloat16"``, in a copy of the ViT, faster where the
-            processor has matrix units for it. Embeddings are float32 either way.
+        precision: of weights and tokens, ``"float32"``; ``"bfloat16"``, in a copy of the ViT; or ``"auto"``, see
+            :func:`avalanche_f2ocl.devices.working_dtype`. Embeddings are float32 either way.
+        device: where it is going to run, by which ``"auto"`` goes; default where the ViT is.
 
     Attributes:
         embed_dim: length D of the embedding.
         image_size: side S of the square image the ViT takes, in pixels.
         name: architecture and tag of the ViT's configuration.
+        dtype: of weights and tokens.
+        weights: the ViT as it came, in its own precision.
 
     Raises:
         ValueError: an option that is not allowed, or that needs a class token the ViT does not have.
@@ -53,7 +58,8 @@ class PromptableViT(nn.Module):
         prompt_position: str = "none",
         normalise: str = "backbone",
         inputs: str = "auto",
-        precision: str = "float32",
+        precision: str = "auto",
+        device: str | torch.device | None = None,
     ) -> None:
         super().__init__()
         for name, value in (
@@ -68,11 +74,11 @@ class PromptableViT(nn.Module):
             raise ValueError(f"readout={readout!r}: this backbone has no class token; allowed is 'patch'")
         if prompt_position == "cls" and (not vit.has_class_token or vit.no_embed_class or vit.pos_embed is None):
             raise ValueError("prompt_position='cls': this backbone's class token has no position; allowed is 'none'")
-        self.vit = vit.requires_grad_(False).eval()
-        self.precision, self._dtype = precision, getattr(torch, precision)
-        if precision == "bfloat16":
-            self.checksum  # noqa: B018  of the weights as they came
-            self.vit = deepcopy(vit).bfloat16()
+        self._weights = (vit.requires_grad_(False).eval(),)  # in a tuple: no part of the module
+        self.precision, self.dtype = precision, working_dtype(
+            precision, vit.embed_dim, device or vit.patch_embed.proj.weight.device
+        )
+        self.vit = vit if self.dtype == torch.float32 else deepcopy(vit).to(self.dtype)
         self.readout, self.prompt_position, self.normalise, self.inputs = readout, prompt_position, normalise, inputs
         self.embed_dim: int = vit.embed_dim
         self.image_size: int = vit.patch_embed.img_size[0]
@@ -93,15 +99,19 @@ class PromptableViT(nn.Module):
         backbone: str | nn.Module = "vit_base_patch16_224.augreg_in21k",
         weights: str | Path | None = None,
         image_size: int | None = None,
-        **options: str,
+        **options: Any,
     ) -> "PromptableViT":
         """Loads a ViT (see :func:`avalanche_f2ocl.loading.load_vit`) and wraps it with ``options``."""
         return cls(load_vit(backbone, weights, image_size), **options)
 
+    @property
+    def weights(self) -> VisionTransformer:
+        return self._weights[0]
+
     @cached_property
     def checksum(self) -> str:
-        """SHA-256 of the frozen weights: the same for the same backbone, wherever it was loaded from."""
-        return tensors_sha256(self.vit.state_dict())
+        """SHA-256 of the weights as they came: the same for the same backbone, wherever it was loaded from."""
+        return tensors_sha256(self.weights.state_dict())
 
     def train(self, mode: bool = True) -> "PromptableViT":
         """Stays in evaluation mode: a frozen backbone has no dropout."""
@@ -111,7 +121,7 @@ class PromptableViT(nn.Module):
     def tokens(self, images: Tensor) -> Tensor:
         """Images ``(B, C, H, W)`` to the blocks' input ``(B, T, D)``, the same for every prompt."""
         vit = self.vit
-        x = vit.patch_embed(self.prepare(images).to(self._dtype))
+        x = vit.patch_embed(self.prepare(images).to(self.dtype))
         return vit.norm_pre(vit.patch_drop(vit._pos_embed(x)))
 
     def encode_tokens(self, tokens: Tensor, prompts: Tensor | None = None) -> Tensor:

@@ -15,6 +15,7 @@ from torch.utils.data import DataLoader
 
 from avalanche_f2ocl.checks import check_labels
 from avalanche_f2ocl.config import check_choice, check_positive_int
+from avalanche_f2ocl.devices import default_device
 from avalanche_f2ocl.heads import MASKED_LOGIT
 from avalanche_f2ocl.online_model import OnlineModel, Prediction
 from avalanche_f2ocl.quiet_evaluator import QuietEvaluator
@@ -83,15 +84,13 @@ class OnlineStrategy(Resumable, SupervisedTemplate):
         ):
             check_positive_int(name, value)
         check_choice("on_bad_input", on_bad_input, ("raise", "skip"))
-        if device is None:
-            device = "cuda" if torch.cuda.is_available() else "cpu"
         super().__init__(
             model=model,
             optimizer=optimizer,
             train_mb_size=train_mb_size,
             train_epochs=train_epochs,
             eval_mb_size=eval_mb_size,
-            device=device,
+            device=default_device(device),
             plugins=plugins,
             evaluator=evaluator,
             eval_every=eval_every,

@@ -13,7 +13,7 @@ CHOICES = {
     "negatives": ("batch", "all"),
     "normalise": ("backbone", "unit"),
     "inputs": ("auto", "normalised"),
-    "precision": ("float32", "bfloat16"),
+    "precision": ("auto", "float32", "bfloat16"),
     "head": ("ncm", "lda", "ridge"),
     "head_features": ("z", "q", "zq", "layers", "ensemble"),
     "metric": ("cosine", "euclidean"),
@@ -175,7 +175,7 @@ class F2OCLConfig(HeadOptions):
     exclude_self: bool = False
     normalise: str = "backbone"
     inputs: str = "auto"
-    precision: str = "float32"
+    precision: str = "auto"
     seed: int = 0
 
     def __post_init__(self) -> None:

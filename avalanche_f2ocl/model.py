@@ -33,6 +33,7 @@ class F2OCLModel(SavedModel):
         weights: local checkpoint for a named backbone.
         image_size: side in pixels; default the backbone's own.
         config: all options at once.
+        device: where it is put; default where the backbone is, for a named one the CPU.
         **options: single options of :class:`avalanche_f2ocl.config.F2OCLConfig`, over ``config``.
 
     Attributes:
@@ -63,6 +64,7 @@ class F2OCLModel(SavedModel):
         weights: str | Path | None = None,
         image_size: int | None = None,
         config: F2OCLConfig | None = None,
+        device: str | torch.device | None = None,
         **options: Any,
     ) -> None:
         config = F2OCLConfig(**options) if config is None else replace(config, **options)
@@ -75,6 +77,7 @@ class F2OCLModel(SavedModel):
             normalise=config.normalise,
             inputs=config.inputs,
             precision=config.precision,
+            device=device,
         )
         dim = encoder.embed_dim
         super().__init__(encoder, make_head(config, feature_count(config.head_features, encoder), config.seed))
@@ -91,6 +94,7 @@ class F2OCLModel(SavedModel):
         self.optimizer = RowAdam(
             [self.pool.prompts], config.lr, config.betas, lr_decay=config.lr_decay, every_row=self.shared
         )
+        self.to(device or next(encoder.parameters()).device)
 
     @classmethod
     def best(cls, backbone: str | nn.Module = "vit_base_patch16_224.augreg_in21k", **options: Any) -> "F2OCLModel":

@@ -81,7 +81,7 @@ def write_model_file(
 
     Raises:
         OSError: it cannot be written; an old file is left as it was.
-        ValueError, TypeError: ``min_class_count`` is no positive int; a backbone that is not in float32.
+        ValueError, TypeError: ``min_class_count`` is no positive int.
     """
     check_positive_int("min_class_count", min_class_count)
     model, tensors, left_out = learned.model, learned.tensors(), 0
@@ -95,9 +95,7 @@ def write_model_file(
             if isinstance(part, SecondMomentHead):
                 tensors[f"model.{name}.moment"] = part.moment_without(rows)
     if backbone:
-        if model.backbone.precision != "float32":
-            raise ValueError("backbone=True: weights in bfloat16 are not the backbone's; allowed in float32 alone")
-        tensors |= {_BACKBONE + name: t for name, t in model.backbone.vit.state_dict().items()}
+        tensors |= {_BACKBONE + name: t for name, t in model.backbone.weights.state_dict().items()}
     class_ids = tensors["model.classes.ids"].tolist()
     values = {
         "format": FORMAT,

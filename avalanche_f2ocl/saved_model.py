@@ -8,6 +8,7 @@ from typing import Any, ClassVar, TypeVar
 import torch
 from torch import nn
 
+from avalanche_f2ocl.devices import default_device
 from avalanche_f2ocl.model_file import Learned, read_model_file, restore, saved_backbone, write_model_file
 from avalanche_f2ocl.online_model import OnlineModel
 
@@ -31,7 +32,7 @@ class SavedModel(OnlineModel):
     @classmethod
     @abstractmethod
     def from_options(cls: type[Model], options: Mapping[str, Any], **backbone: Any) -> Model:
-        """A new model; ``backbone``, ``weights`` and ``image_size`` as :class:`avalanche_f2ocl.F2OCLModel`'s."""
+        """A new model; ``backbone``: its backbone, weights, image_size and device."""
 
     def save(self, path: str | Path, *, backbone: bool = False, min_class_count: int = 1) -> None:
         """Writes what has been learned to one file, whole or not at all; a strategy can load it too.
@@ -84,6 +85,7 @@ class SavedModel(OnlineModel):
         if backbone is None:
             backbone = saved_backbone(tensors, values)
         size = {} if isinstance(backbone, nn.Module) else {"image_size": values["backbone"]["image_size"]}
-        model = cls.from_options(values["options"], backbone=backbone, weights=weights, **size)
+        device = default_device(device)
+        model = cls.from_options(values["options"], backbone=backbone, weights=weights, device=device, **size)
         restore(Learned(model, cls.saved_as, model.optimizer), tensors, values, path)
-        return model.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        return model.to(device)

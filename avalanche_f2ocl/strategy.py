@@ -11,6 +11,7 @@ from torch import nn
 
 from avalanche_f2ocl.base_strategy import OnlineStrategy
 from avalanche_f2ocl.config import PRESETS, F2OCLConfig
+from avalanche_f2ocl.devices import default_device
 from avalanche_f2ocl.model import F2OCLModel
 from avalanche_f2ocl.plugins import (
     ContrastivePromptPlugin,
@@ -88,7 +89,7 @@ class F2OCLStrategy(OnlineStrategy):
         ridge: float | None = None,
         normalise: str = "backbone",
         inputs: str = "auto",
-        precision: str = "float32",
+        precision: str = "auto",
         seed: int = 0,
         train_mb_size: int = 10,
         train_epochs: int = 1,
@@ -130,7 +131,8 @@ class F2OCLStrategy(OnlineStrategy):
             precision=precision,
             seed=seed,
         )
-        model = F2OCLModel(backbone, weights=weights, image_size=image_size, config=config)
+        device = default_device(device)
+        model = F2OCLModel(backbone, weights=weights, image_size=image_size, config=config, device=device)
         super().__init__(
             model=model,
             optimizer=model.optimizer,

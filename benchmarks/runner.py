@@ -143,14 +143,15 @@ def run(args: argparse.Namespace) -> dict[str, tuple[dict, np.ndarray, np.ndarra
     vit, answers = load_vit(args.backbone, args.weights, args.image_size), FinalAnswers()
     matrix, *others = f2ocl_metrics()
     evaluator = EvaluationPlugin(matrix, *others)
-    given = {"seed": args.seed, "device": args.device, **args.options}
+    # The same figures on every machine, unless asked for otherwise.
+    given = {"seed": args.seed, "device": args.device, "precision": "float32", **args.options}
     strategy = make_strategy(args.method, backbone=vit, plugins=[answers], evaluator=evaluator, **given)
     checksum = weights_sha256(args.backbone, args.weights, vit)
     backbone = strategy.model.backbone
     if args.cache is not None:
         # Whatever changes an unprompted embedding is in the name.
         parts = [checksum[:12], backbone.image_size, backbone.readout, Path(args.dataset).stem]
-        parts += [backbone.precision] if backbone.precision != "float32" else []
+        parts += [str(backbone.dtype).removeprefix("torch.")] if backbone.dtype != torch.float32 else []
         cache = QueryCache(backbone, args.cache / ("-".join(map(str, parts)) + ".npz"))
     last = LastFeatures(backbone) if args.heads else None
     heads = {name: SideHead(HeadOptions(**o), backbone, last, args.seed) for name, o in args.heads.items()}

@@ -140,11 +140,16 @@ def test_nor_does_their_sample_stay_in_the_second_moments(projection, vit, digit
     torch.testing.assert_close(loaded, moment)
 
 
-def test_weights_of_another_precision_do_not_go_into_the_file(vit, path):
+def test_the_backbone_goes_into_the_file_as_it_came(vit, digits, path):
     strategy = ViTNCM(backbone=vit, evaluator=None, precision="bfloat16")
-    with pytest.raises(ValueError, match="backbone=True: weights in bfloat16"):
-        strategy.save(path, backbone=True)
-    assert not path.exists()
+    train_online(strategy, digits.train_stream[:1])
+    strategy.save(path, backbone=True)
+    again = ViTNCM.load(path, evaluator=None).model
+    assert again.backbone.vit.blocks[0].attn.qkv.weight.dtype == torch.bfloat16
+    for name, weight in again.backbone.weights.state_dict().items():
+        assert torch.equal(weight, vit.state_dict()[name])
+    images = as_tensors(digits.test_stream[0])[0][:5]
+    assert torch.equal(again(images), strategy.model(images))
 
 
 @pytest.fixture

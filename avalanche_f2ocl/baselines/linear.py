@@ -13,6 +13,7 @@ from avalanche_f2ocl.backbone import PromptableViT
 from avalanche_f2ocl.base_strategy import OnlineStrategy
 from avalanche_f2ocl.batch import OnlineBatch
 from avalanche_f2ocl.config import check_choice, check_positive
+from avalanche_f2ocl.devices import default_device
 from avalanche_f2ocl.heads.mask import mask_unseen
 from avalanche_f2ocl.online_model import OnlineModel, Prediction
 from avalanche_f2ocl.plugins import PromptGrowthPlugin, online_batch
@@ -131,7 +132,7 @@ class LinearStrategy(OnlineStrategy):
         lr: the optimiser's step size.
         mask_logits: ``"none"`` or ``"batch"``, see :class:`LinearModel`.
         model_type: makes the model from backbone, step size and mask.
-        plugins: as :class:`avalanche_f2ocl.base_strategy.OnlineStrategy`.
+        device, plugins: as :class:`avalanche_f2ocl.base_strategy.OnlineStrategy`.
         **options: likewise.
 
     Raises:
@@ -151,7 +152,8 @@ class LinearStrategy(OnlineStrategy):
         readout: str = "cls",
         normalise: str = "backbone",
         inputs: str = "auto",
-        precision: str = "float32",
+        precision: str = "auto",
+        device: str | torch.device | None = None,
         lr: float = 0.01,
         mask_logits: str = "none",
         model_type: Callable[[PromptableViT, float, str], LinearModel] = LinearModel,
@@ -160,12 +162,20 @@ class LinearStrategy(OnlineStrategy):
     ):
         check_positive("lr", lr)
         encoder = PromptableViT.load(
-            backbone, weights, image_size, readout=readout, normalise=normalise, inputs=inputs, precision=precision
+            backbone,
+            weights,
+            image_size,
+            readout=readout,
+            normalise=normalise,
+            inputs=inputs,
+            precision=precision,
+            device=default_device(device),
         )
         model = model_type(encoder, lr, mask_logits)
         super().__init__(
             model=model,
             optimizer=model.optimizer,
             plugins=[*(plugins or []), PromptGrowthPlugin(), LossPlugin()],
+            device=device,
             **options,
         )

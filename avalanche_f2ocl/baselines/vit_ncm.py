@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
 from avalanche.core import SupervisedPlugin
 from torch import nn
 
 from avalanche_f2ocl.backbone import PromptableViT
 from avalanche_f2ocl.base_strategy import OnlineStrategy
+from avalanche_f2ocl.devices import default_device
 from avalanche_f2ocl.plugins import PromptGrowthPlugin, PrototypeUpdatePlugin
 from avalanche_f2ocl.vit_ncm_model import ViTNCMModel
 
@@ -39,7 +41,7 @@ class ViTNCM(OnlineStrategy):
         head, metric, shrinkage, priors, projection, ridge: see :class:`avalanche_f2ocl.config.HeadOptions`; the
             default is the paper's baseline.
         head_features: ``"q"``, the embedding, or ``"layers"``.
-        plugins: as :class:`avalanche_f2ocl.base_strategy.OnlineStrategy`.
+        device, plugins: as :class:`avalanche_f2ocl.base_strategy.OnlineStrategy`.
         **options: likewise.
 
     Raises:
@@ -66,13 +68,21 @@ class ViTNCM(OnlineStrategy):
         ridge: float | None = None,
         normalise: str = "backbone",
         inputs: str = "auto",
-        precision: str = "float32",
+        precision: str = "auto",
+        device: str | torch.device | None = None,
         seed: int = 0,
         plugins: Sequence[SupervisedPlugin] | None = None,
         **options: Any,
     ):
         encoder = PromptableViT.load(
-            backbone, weights, image_size, readout=readout, normalise=normalise, inputs=inputs, precision=precision
+            backbone,
+            weights,
+            image_size,
+            readout=readout,
+            normalise=normalise,
+            inputs=inputs,
+            precision=precision,
+            device=default_device(device),
         )
         model = ViTNCMModel(
             encoder,
@@ -90,5 +100,6 @@ class ViTNCM(OnlineStrategy):
             optimizer=NoOptimizer(),
             seed=seed,
             plugins=[*(plugins or []), PromptGrowthPlugin(), PrototypeUpdatePlugin()],
+            device=device,
             **options,
         )

@@ -13,6 +13,7 @@ from tqdm import tqdm
 from avalanche_f2ocl.backbone import PromptableViT
 from avalanche_f2ocl.cli.images import labelled, minibatches
 from avalanche_f2ocl.config import F2OCLConfig, HeadOptions
+from avalanche_f2ocl.devices import default_device
 from avalanche_f2ocl.image_source import ImageSource
 from avalanche_f2ocl.learned_models import load_model
 from avalanche_f2ocl.model import F2OCLModel
@@ -33,6 +34,7 @@ def make_model(
     weights: str | None = None,
     image_size: int | None = None,
     options: Mapping[str, Any] = MappingProxyType({}),
+    device: str | None = None,
 ) -> SavedModel:
     """A new model of one of :data:`METHODS`.
 
@@ -42,12 +44,13 @@ def make_model(
     known = {field.name for field in fields(HeadOptions if method in FROZEN else F2OCLConfig)} | {"seed", *ENCODER}
     if unknown := options.keys() - known:
         raise ValueError(f"--option {', '.join(sorted(unknown))}: {method} has {', '.join(sorted(known))}")
+    place = default_device(device)
     if method in FROZEN:
         encoder = {name: value for name, value in options.items() if name in ENCODER}
-        vit = PromptableViT.load(backbone, weights, image_size, **encoder)
+        vit = PromptableViT.load(backbone, weights, image_size, device=place, **encoder)
         own = {name: value for name, value in options.items() if name not in ENCODER}
-        return ViTNCMModel(vit, **{**FROZEN[method], **own})
-    return PROMPTED[method](backbone, weights=weights, image_size=image_size, **options)
+        return ViTNCMModel(vit, **{**FROZEN[method], **own}).to(place)
+    return PROMPTED[method](backbone, weights=weights, image_size=image_size, device=place, **options)
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -64,8 +67,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         model = load_model(args.go_on, weights=args.weights, device=args.device)
     else:
         options = {"seed": args.seed, **dict(args.option)}
-        model = make_model(args.method or METHODS[0], args.backbone or BACKBONE, args.weights, args.image_size, options)
-        model.to(args.device or ("cuda" if torch.cuda.is_available() else "cpu"))
+        method, backbone = args.method or METHODS[0], args.backbone or BACKBONE
+        model = make_model(method, backbone, args.weights, args.image_size, options, args.device)
     order = torch.randperm(len(files), generator=generator(args.seed, "order", model.batches)).tolist()
     if args.order == "classes":
         order.sort(key=lambda i: classes[i])
