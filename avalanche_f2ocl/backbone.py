@@ -1,7 +1,9 @@
 """A frozen ViT that takes prompts among its tokens."""
 
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from copy import deepcopy
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ from timm.data import resolve_model_data_config
 from timm.models import VisionTransformer
 from torch import Tensor, nn
 
+from avalanche_f2ocl.capture import CapturedCalls
 from avalanche_f2ocl.config import check_choice
 from avalanche_f2ocl.devices import working_dtype
 from avalanche_f2ocl.loading import load_vit
@@ -33,6 +36,8 @@ class PromptableViT(nn.Module):
         precision: of weights and tokens, ``"float32"``; ``"bfloat16"``, in a copy of the ViT; or ``"auto"``, see
             :func:`avalanche_f2ocl.devices.working_dtype`. Embeddings are float32 either way.
         device: where it is going to run, by which ``"auto"`` goes; default where the ViT is.
+        capture: whether passes inside :meth:`replay` become CUDA graphs: ``"auto"``, on CUDA; True, or else an error.
+        compile: whether to compile the ViT's blocks, in place; needs a C++ compiler, and a minute at the first pass.
 
     Attributes:
         embed_dim: length D of the embedding.
@@ -60,6 +65,8 @@ class PromptableViT(nn.Module):
         inputs: str = "auto",
         precision: str = "auto",
         device: str | torch.device | None = None,
+        capture: str | bool = "auto",
+        compile: bool = False,
     ) -> None:
         super().__init__()
         for name, value in (
@@ -68,6 +75,8 @@ class PromptableViT(nn.Module):
             ("normalise", normalise),
             ("inputs", inputs),
             ("precision", precision),
+            ("capture", capture),
+            ("compile", compile),
         ):
             check_choice(name, value)
         if readout != "patch" and not vit.has_class_token:
@@ -75,10 +84,16 @@ class PromptableViT(nn.Module):
         if prompt_position == "cls" and (not vit.has_class_token or vit.no_embed_class or vit.pos_embed is None):
             raise ValueError("prompt_position='cls': this backbone's class token has no position; allowed is 'none'")
         self._weights = (vit.requires_grad_(False).eval(),)  # in a tuple: no part of the module
-        self.precision, self.dtype = precision, working_dtype(
-            precision, vit.embed_dim, device or vit.patch_embed.proj.weight.device
-        )
+        device = torch.device(device or vit.patch_embed.proj.weight.device)
+        if capture is True and device.type != "cuda":
+            raise ValueError(f"capture=True needs CUDA: on device {str(device)!r} allowed are 'auto' and False")
+        self.precision, self.dtype = precision, working_dtype(precision, vit.embed_dim, device)
         self.vit = vit if self.dtype == torch.float32 else deepcopy(vit).to(self.dtype)
+        if compile:
+            for block in self.vit.blocks:
+                block.compile()
+        self._captured = CapturedCalls(required=capture is True) if capture else None
+        self._replaying = False
         self.readout, self.prompt_position, self.normalise, self.inputs = readout, prompt_position, normalise, inputs
         self.embed_dim: int = vit.embed_dim
         self.image_size: int = vit.patch_embed.img_size[0]
@@ -134,8 +149,8 @@ class PromptableViT(nn.Module):
         Returns:
             ``(B, D)``.
         """
-        x, length = self._insert(tokens, prompts)
-        return self._embedding(self.vit.blocks(x), length)
+        (z,) = self._run("tokens", self._encode_tokens, tokens, prompts)
+        return z
 
     def encode_layers(self, tokens: Tensor, prompts: Tensor | None = None, last: int = 4) -> tuple[Tensor, Tensor]:
         """The same, and what the last blocks put out on the way, from one forward pass.
@@ -148,6 +163,42 @@ class PromptableViT(nn.Module):
             The embedding ``(B, D)``, and the blocks' outputs ``(B, last, K, D)``: the class token (where the ViT
             has one) and the mean over the patches.
         """
+        z, layers = self._run(("layers", last), partial(self._encode_layers, last), tokens, prompts)
+        return z, layers
+
+    @contextmanager
+    def replay(self) -> Iterator[None]:
+        """While it lasts, passes may be replayed as CUDA graphs: for training, whose mini-batches have one shape.
+
+        Not where hooks of the ViT depend on anything but the pass's arguments, nor where gradients are taken of more
+        than the latest pass.
+        """
+        outer, self._replaying = self._replaying, True
+        try:
+            yield
+        finally:
+            self._replaying = outer
+
+    def _run(
+        self, name: Hashable, function: Callable[..., tuple[Tensor, ...]], tokens: Tensor, prompts: Tensor | None
+    ) -> tuple[Tensor, ...]:
+        tensors = (tokens,) if prompts is None else (tokens, prompts)
+        if self._captured is None or not self._replaying:
+            return function(*tensors)
+        return self._captured(name, function, *tensors)
+
+    def _apply(self, fn: Callable, recurse: bool = True) -> "PromptableViT":
+        places = [tensor.data_ptr() for tensor in self.vit.parameters()]
+        super()._apply(fn, recurse)
+        if self._captured is not None and places != [tensor.data_ptr() for tensor in self.vit.parameters()]:
+            self._captured.clear()
+        return self
+
+    def _encode_tokens(self, tokens: Tensor, prompts: Tensor | None = None) -> tuple[Tensor]:
+        x, length = self._insert(tokens, prompts)
+        return (self._embedding(self.vit.blocks(x), length),)
+
+    def _encode_layers(self, last: int, tokens: Tensor, prompts: Tensor | None = None) -> tuple[Tensor, Tensor]:
         x, length = self._insert(tokens, prompts)
         first_patch, outputs = self.vit.num_prefix_tokens + length, []
         for block in self.vit.blocks:

@@ -26,6 +26,7 @@ class OnlineBatch:
         local: each sample's index into ``class_rows``, ``(B,)`` int64.
         initial: ``(B, D)``, each sample's stand-in for the prototype of a class that is new in this
             mini-batch; set by the first pass.
+        elected: row of the prompt that the mini-batch is encoded under, ``(1,)`` int64.
         before: mean over the mini-batch of what is computed under its prompt, ``(E,)``, before the prompt's step.
         prompted: what a prompted baseline's forward gave, for its loss.
         q_layers: what the last blocks put out beside q, ``(B, blocks, K, D)``, where the head needs it.
@@ -40,6 +41,7 @@ class OnlineBatch:
             t.to(device, non_blocking=True) for t in (rows, class_rows, local)
         )
         self.initial: Tensor | None = None
+        self.elected: Tensor | None = None
         self.before: Tensor | None = None
         self.prompted: Any = None
         self.features: Tensor | None = None

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-CHOICES = {
+CHOICES: dict[str, tuple[object, ...]] = {
     "prompt_assignment": ("batch", "label", "shared"),
     "prompt_election": ("sample", "majority", "seen"),
     "prompt_init": ("uniform", "normal", "zeros"),
@@ -14,6 +14,8 @@ CHOICES = {
     "normalise": ("backbone", "unit"),
     "inputs": ("auto", "normalised"),
     "precision": ("auto", "float32", "bfloat16"),
+    "capture": ("auto", True, False),
+    "compile": (True, False),
     "head": ("ncm", "lda", "ridge"),
     "head_features": ("z", "q", "zq", "layers", "ensemble"),
     "metric": ("cosine", "euclidean"),
@@ -27,7 +29,7 @@ PRESETS = {
 """See :meth:`avalanche_f2ocl.F2OCLStrategy.best` and :meth:`avalanche_f2ocl.F2OCLStrategy.paper`."""
 
 
-def check_choice(name: str, value: object, allowed: tuple[str, ...] | None = None) -> None:
+def check_choice(name: str, value: object, allowed: tuple[object, ...] | None = None) -> None:
     """Raises ``ValueError`` naming what is allowed unless ``value`` is; default ``CHOICES[name]``."""
     allowed = CHOICES[name] if allowed is None else allowed
     if value not in allowed:
@@ -143,7 +145,7 @@ class F2OCLConfig(HeadOptions):
         normalise: ``"backbone"``, mean and deviation of the backbone's configuration; ``"unit"``, none.
         inputs: ``"auto"``, uint8 of any size or floats in [0, 1]; ``"normalised"``, floats that are
             passed to the backbone untouched.
-        precision: of the frozen backbone, see :class:`avalanche_f2ocl.backbone.PromptableViT`.
+        precision, capture, compile: of the frozen backbone, see :class:`avalanche_f2ocl.backbone.PromptableViT`.
         seed: drives every random draw.
         head, head_features, metric, shrinkage, priors, projection, ridge: see :class:`HeadOptions`.
 
@@ -176,6 +178,8 @@ class F2OCLConfig(HeadOptions):
     normalise: str = "backbone"
     inputs: str = "auto"
     precision: str = "auto"
+    capture: str | bool = "auto"
+    compile: bool = False
     seed: int = 0
 
     def __post_init__(self) -> None:

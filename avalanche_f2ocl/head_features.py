@@ -13,7 +13,7 @@ LAST_BLOCKS = 4
 
 
 def head_features(
-    kind: str, z: Tensor, q: Tensor, z_layers: Tensor | None = None, q_layers: Tensor | None = None
+    kind: str, z: Tensor, q: Any, z_layers: Tensor | None = None, q_layers: Tensor | None = None
 ) -> Tensor:
     """The vectors a head learns from and scores.
 
@@ -21,7 +21,7 @@ def head_features(
         kind: ``"z"``, the embedding under prompts; ``"q"``, the one without; ``"zq"``, both; ``"layers"``, what the
             last blocks put out under prompts; ``"ensemble"``, the same with and without prompts. Where there are
             several parts, each is normalised to length 1.
-        z, q: ``(B, D)``.
+        z, q: ``(B, D)``; q where it is needed.
         z_layers, q_layers: ``(B, blocks, K, D)`` from :meth:`PromptableViT.encode_layers`, where they are needed.
 
     Returns:

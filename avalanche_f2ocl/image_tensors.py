@@ -28,7 +28,7 @@ class Samples(Sequence):
         return zip(self.images, self.labels.tolist(), strict=True)
 
 
-def collate(samples: Sequence) -> list:
+def collate(samples: Samples | list) -> list:
     """Samples to a mini-batch: images ``(B, C, H, W)``, labels ``(B,)`` int64 and whatever else they hold."""
     return [samples.images, samples.labels] if isinstance(samples, Samples) else default_collate(samples)
 

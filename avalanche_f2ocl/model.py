@@ -77,6 +77,8 @@ class F2OCLModel(SavedModel):
             normalise=config.normalise,
             inputs=config.inputs,
             precision=config.precision,
+            capture=config.capture,
+            compile=config.compile,
             device=device,
         )
         dim = encoder.embed_dim
@@ -130,7 +132,8 @@ class F2OCLModel(SavedModel):
 
     def begin_batch(self, images: Tensor, labels: Tensor) -> OnlineBatch:
         batch = super().begin_batch(images, labels)
-        batch.q, batch.q_layers = self._query(images, batch.tokens)
+        with self.backbone.replay():
+            batch.q, batch.q_layers = self._query(images, batch.tokens)
         return batch
 
     def learn_batch(self, batch: OnlineBatch) -> None:
@@ -145,13 +148,15 @@ class F2OCLModel(SavedModel):
     def contrastive_loss(self, batch: OnlineBatch) -> Tensor:
         """The loss of one pass (Eqs. 3-7), scalar; its gradient flows to the mini-batch's prompts alone."""
         prompts, drift = self._batch_prompts(batch, trainable=True), None
+        with self.backbone.replay():
+            if self.config.compensate_drift:
+                z, layers = self._encode(batch.tokens, prompts)
+            else:
+                z = self.backbone.encode_tokens(batch.tokens, prompts)
         if self.config.compensate_drift:
-            z, layers = self._encode(batch.tokens, prompts)
             if batch.before is None:
                 batch.before = self._measured(z.detach(), self._features(z.detach(), layers, batch))
             drift = self.pool.drift[self._elected(batch)][:, : z.shape[1]]
-        else:
-            z = self.backbone.encode_tokens(batch.tokens, prompts)
         if batch.initial is None:
             batch.initial = z.detach()[batch.first]
         counts = self.prototypes.counts[batch.rows]
@@ -191,7 +196,8 @@ class F2OCLModel(SavedModel):
     @torch.no_grad()
     def training_features(self, batch: OnlineBatch) -> tuple[Tensor, Tensor]:
         """A training mini-batch under its prompts as they are now: z ``(B, D)``, and what the head sees ``(B, F)``."""
-        z, layers = self._encode(batch.tokens, self._batch_prompts(batch, trainable=False))
+        with self.backbone.replay():
+            z, layers = self._encode(batch.tokens, self._batch_prompts(batch, trainable=False))
         features = self._features(z, layers, batch)
         if not self.config.compensate_drift:
             return z, features
@@ -242,35 +248,41 @@ class F2OCLModel(SavedModel):
         """Row of the prompt that a mini-batch is encoded under, ``(1,)`` int64."""
         if self.shared:
             return batch.rows.new_zeros(1)
-        draw = generator(self.config.seed, "election", self.batches)
-        rows = elect(batch.host_rows, len(self.classes), self.config.prompt_election, draw)
-        return rows.to(self.device, non_blocking=True)
+        if batch.elected is None:
+            draw = generator(self.config.seed, "election", self.batches)
+            rows = elect(batch.host_rows, len(self.classes), self.config.prompt_election, draw)
+            batch.elected = rows.to(self.device, non_blocking=True)
+        return batch.elected
 
     @torch.no_grad()
     def predict_batch(self, images: Tensor) -> Prediction:
         """Retrieves each image's prompts by its nearest keys (Eq. 10) and scores it under them (Eq. 11)."""
         tokens = self.backbone.tokens(images)
-        unprompted = q, _ = self._query(images, tokens)
         if self.shared:
             rows = tokens.new_zeros(1, 1, dtype=torch.int64)
+            needs_q = self.config.head_features not in ("z", "layers")
+            unprompted = self._query(images, tokens) if needs_q else None
             return Prediction(self.logits_under(tokens, rows, unprompted), tokens, unprompted)
+        unprompted = q, _ = self._query(images, tokens)
         scores = key_scores(q, self.keys.vectors(), self.head.used("counts"))
         key_rows = scores.topk(min(self.config.keys, scores.shape[1]), dim=1).indices
         return Prediction(self.logits_under(tokens, key_rows, unprompted), tokens, unprompted, key_rows)
 
     @torch.no_grad()
-    def logits_under(self, tokens: Tensor, rows: Tensor, unprompted: tuple[Tensor, Tensor | None]) -> Tensor:
+    def logits_under(
+        self, tokens: Tensor, rows: Tensor, unprompted: tuple[Tensor, Tensor | None] | None
+    ) -> Tensor:
         """Scores under given prompts.
 
         Args:
             tokens: ``(B, T, D)``.
             rows: whose prompts, concatenated in this order, ``(B, K)`` int64; ``(1, K)`` for the same for all.
-            unprompted: as in :class:`avalanche_f2ocl.online_model.Prediction`.
+            unprompted: as in :class:`avalanche_f2ocl.online_model.Prediction`; None where the head does not see q.
 
         Returns:
             ``(B, C)``.
         """
-        (q, q_layers), kind = unprompted, self.config.head_features
+        (q, q_layers), kind = unprompted or (None, None), self.config.head_features
         if kind == "q":
             return self.head.logits(q)
         z, z_layers = self._encode(tokens, self.pool.prompts[rows].flatten(1, 2))

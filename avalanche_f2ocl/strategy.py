@@ -34,7 +34,8 @@ class F2OCLStrategy(OnlineStrategy):
         image_size: side in pixels; default the backbone's own.
         prompt_length, lr, betas, lr_decay, temperature, passes, keys: see :class:`avalanche_f2ocl.config.F2OCLConfig`.
         prompt_assignment, prompt_election, prompt_init, prompt_position, readout, key_update, key_lr: likewise.
-        compensate_drift, negatives, exclude_self, normalise, inputs, precision, seed: likewise.
+        compensate_drift, negatives, exclude_self, normalise, inputs, seed: likewise.
+        precision, capture, compile: likewise.
         head, head_features, metric, shrinkage, priors, projection, ridge: see the config's base,
             :class:`avalanche_f2ocl.config.HeadOptions`.
         train_mb_size: B; the mini-batch that one contrastive loss sees.
@@ -90,6 +91,8 @@ class F2OCLStrategy(OnlineStrategy):
         normalise: str = "backbone",
         inputs: str = "auto",
         precision: str = "auto",
+        capture: str | bool = "auto",
+        compile: bool = False,
         seed: int = 0,
         train_mb_size: int = 10,
         train_epochs: int = 1,
@@ -129,6 +132,8 @@ class F2OCLStrategy(OnlineStrategy):
             normalise=normalise,
             inputs=inputs,
             precision=precision,
+            capture=capture,
+            compile=compile,
             seed=seed,
         )
         device = default_device(device)
