@@ -1,3 +1,5 @@
+from copy import deepcopy
+
 import pytest
 import timm
 import torch
@@ -130,3 +132,21 @@ def test_bfloat16_gives_float32_embeddings_near_those_of_float32(vit, images, dr
     assert not torch.equal(z, expected) and torch.cosine_similarity(z, expected).min() > 0.999
     assert torch.cosine_similarity(prompts[0].grad.flatten(), prompts[1].grad.flatten(), dim=0) > 0.99
     assert fast.checksum == exact.checksum and vit.cls_token.dtype == torch.float32
+
+
+def test_compiled_blocks_give_the_same_embeddings_and_gradients(monkeypatch, vit, images, draw):
+    """With a backend that needs no C++ compiler."""
+    compile_module = torch.nn.Module.compile
+    monkeypatch.setattr(torch.nn.Module, "compile", lambda self: compile_module(self, backend="eager"))
+    plain, compiled = PromptableViT(vit), PromptableViT(deepcopy(vit), compile=True)
+    assert all(block._compiled_call_impl is not None for block in compiled.vit.blocks)
+    assert compiled.state_dict().keys() == plain.state_dict().keys() and compiled.checksum == plain.checksum
+    prompts = [torch.randn(1, 5, 128, generator=draw).requires_grad_()]
+    prompts.append(prompts[0].detach().clone().requires_grad_())
+    z = [b.encode(images[:3], p) for b, p in zip((plain, compiled), prompts, strict=True)]
+    for one in z:
+        one.square().sum().backward()
+    torch.testing.assert_close(*z)
+    torch.testing.assert_close(prompts[0].grad, prompts[1].grad)
+    torch.testing.assert_close(compiled.encode_layers(compiled.tokens(images[:3]))[1],
+                               plain.encode_layers(plain.tokens(images[:3]))[1])

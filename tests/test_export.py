@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from copy import deepcopy
 
 import pytest
 import torch
@@ -46,3 +47,12 @@ def test_later_learning_is_not_in_it(model, images):
 def test_not_before_anything_is_learned(vit, images):
     with pytest.raises(RuntimeError, match="nothing has been learned"):
         export_prediction(F2OCLModel(vit), images)
+
+
+def test_a_compiled_model_is_exported(vit, images, labels, monkeypatch):
+    compile_module = torch.nn.Module.compile
+    monkeypatch.setattr(torch.nn.Module, "compile", lambda self: compile_module(self, backend="eager"))
+    model = F2OCLModel(deepcopy(vit), prompt_length=2, compile=True)
+    model.learn(images, labels)
+    ids, _ = export_prediction(model, images[:2]).module()(images)
+    assert torch.equal(ids, model.predict(images))
