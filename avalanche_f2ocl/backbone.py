@@ -1,7 +1,7 @@
 """A frozen ViT that takes prompts among its tokens."""
 
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from copy import deepcopy
 from functools import cached_property, partial
 from pathlib import Path
@@ -12,6 +12,7 @@ from timm.data import resolve_model_data_config
 from timm.models import VisionTransformer
 from torch import Tensor, nn
 
+from avalanche_f2ocl.attention import gradient_attention
 from avalanche_f2ocl.capture import CapturedCalls
 from avalanche_f2ocl.config import check_choice
 from avalanche_f2ocl.devices import working_dtype
@@ -89,6 +90,7 @@ class PromptableViT(nn.Module):
             raise ValueError(f"capture=True needs CUDA: on device {str(device)!r} allowed are 'auto' and False")
         self.precision, self.dtype = precision, working_dtype(precision, vit.embed_dim, device)
         self.vit = vit if self.dtype == torch.float32 else deepcopy(vit).to(self.dtype)
+        self._compiled = compile
         if compile:
             for block in self.vit.blocks:
                 block.compile()
@@ -183,9 +185,12 @@ class PromptableViT(nn.Module):
         self, name: Hashable, function: Callable[..., tuple[Tensor, ...]], tokens: Tensor, prompts: Tensor | None
     ) -> tuple[Tensor, ...]:
         tensors = (tokens,) if prompts is None else (tokens, prompts)
-        if self._captured is None or not self._replaying:
-            return function(*tensors)
-        return self._captured(name, function, *tensors)
+        # Without prompts a gradient can be wanted, too: by hooks that put prefixes into the blocks.
+        learns = torch.is_grad_enabled() and (prompts is None or prompts.requires_grad)
+        with gradient_attention(tokens) if learns and not self._compiled else nullcontext():
+            if self._captured is None or not self._replaying:
+                return function(*tensors)
+            return self._captured(name, function, *tensors)
 
     def _apply(self, fn: Callable, recurse: bool = True) -> "PromptableViT":
         places = [tensor.data_ptr() for tensor in self.vit.parameters()]
