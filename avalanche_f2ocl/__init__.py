@@ -25,6 +25,7 @@ _HOMES = {
     "f2ocl_metrics": "metrics",
     "held_bytes": "rehearsal_check",
     "long_tailed_stream": "boundary_free_streams",
+    "online_stream": "streams",
     "recurring_stream": "boundary_free_streams",
     "shuffled_stream": "boundary_free_streams",
     "si_blurry_stream": "boundary_free_streams",

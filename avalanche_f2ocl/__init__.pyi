@@ -15,6 +15,7 @@ from avalanche_f2ocl.rehearsal_check import check_rehearsal_free as check_rehear
 from avalanche_f2ocl.rehearsal_check import held_bytes as held_bytes
 from avalanche_f2ocl.strategy import F2OCLStrategy as F2OCLStrategy
 from avalanche_f2ocl.streams import class_incremental_stream as class_incremental_stream
+from avalanche_f2ocl.streams import online_stream as online_stream
 from avalanche_f2ocl.vit_ncm_model import ViTNCMModel as ViTNCMModel
 
 __version__: str

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from avalanche.benchmarks import CLScenario, benchmark_from_datasets, split_online_stream
+from avalanche.benchmarks import CLScenario, benchmark_from_datasets
 from avalanche.benchmarks.utils import AvalancheDataset
 from avalanche.benchmarks.utils.utils import concat_datasets
 from avalanche.core import SupervisedPlugin
@@ -17,6 +17,7 @@ from avalanche_f2ocl.base_strategy import OnlineStrategy
 from avalanche_f2ocl.config import check_positive_int
 from avalanche_f2ocl.online import CountImages
 from avalanche_f2ocl.prequential import PrequentialAccuracy
+from avalanche_f2ocl.streams import online_stream
 
 
 @dataclass(frozen=True)
@@ -126,9 +127,7 @@ def run_anytime(
     tests = [np.flatnonzero(seen_from < point) for point in points]
     if len(tests[0]) == 0:
         raise ValueError(f"there is no test image of a class among the first {points[0]} training samples")
-    online = split_online_stream(
-        benchmark_from_datasets(train=[train]).train_stream, strategy.train_mb_size, shuffle=False
-    )
+    online = online_stream(benchmark_from_datasets(train=[train]).train_stream, strategy.train_mb_size)
     predictors = [PrequentialAccuracy()] if prequential else []
     plugins, metrics = list(strategy.plugins), list(strategy.evaluator.metrics)
     total = len(train) + sum(map(len, tests))

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from avalanche.benchmarks import CLScenario, split_online_stream
+from avalanche.benchmarks import CLScenario
 from avalanche.core import SupervisedPlugin
 from avalanche.training.templates import SupervisedTemplate
 from tqdm import tqdm
 
 from avalanche_f2ocl.metrics import AccuracyMatrix
+from avalanche_f2ocl.streams import online_stream
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ def run_online(strategy: SupervisedTemplate, benchmark: CLScenario, progress: bo
         strategy.plugins.append(counter)
         try:
             for group, experience in enumerate(benchmark.train_stream):
-                online = split_online_stream([experience], strategy.train_mb_size, shuffle=False)
+                online = online_stream([experience], strategy.train_mb_size)
                 strategy.train(online, eval_streams=[])
                 strategy.eval(test[: group + 1])
                 bar.set_postfix_str(f"group {group + 1}/{len(test)}, A_n {100 * (matrix.result() or 0):.1f} %")

@@ -1,8 +1,12 @@
+import gc
+import weakref
+
 import pytest
 import torch
+from avalanche.benchmarks import split_online_stream
 from torch.utils.data import TensorDataset
 
-from avalanche_f2ocl import class_incremental_stream
+from avalanche_f2ocl import class_incremental_stream, online_stream
 from tests.helpers import as_tensors
 
 
@@ -58,3 +62,24 @@ def test_ids_of_a_pair_stay_as_they_are():
 def test_groups_out_of_range(groups, error):
     with pytest.raises(error, match=f"groups={groups}"):
         class_incremental_stream("digits", groups=groups, train_per_class=2)
+
+
+def test_mini_experiences_are_avalanches_and_nothing_keeps_them(digits):
+    ours = online_stream(digits.train_stream[:2], 7)
+    theirs = split_online_stream(digits.train_stream[:2], 7, shuffle=False)
+    assert ours.name == theirs.name
+    for _ in range(2):  # again, as it is asked to
+        for one, other in zip(ours, theirs, strict=True):
+            one, other = one.logging(), other.logging()
+            assert list(one.dataset.targets) == list(other.dataset.targets)
+            assert one.origin_experience is other.origin_experience
+            for name in ("current_experience", "is_first_subexp", "is_last_subexp", "sub_stream_length"):
+                assert getattr(one, name) == getattr(other, name)
+    kept = weakref.ref(next(iter(ours)))
+    gc.collect()
+    assert kept() is None
+
+
+def test_a_mini_experience_has_at_least_one_sample(digits):
+    with pytest.raises(ValueError, match="batch_size=0"):
+        online_stream(digits.train_stream, 0)
