@@ -220,8 +220,12 @@ class OnlineStrategy(Resumable, SupervisedTemplate):
         """Nothing to do, see :meth:`make_optimizer`."""
 
     def model_adaptation(self, model=None):
-        """The model grows by itself, with the mini-batches."""
-        return (self.model if model is None else model).to(self.device)
+        """Nothing to do: the model grows by itself, and is on the device since train or eval began."""
+        return self.model if model is None else model
+
+    def _before_eval(self, **kwargs):
+        self.model.to(self.device)
+        super()._before_eval(**kwargs)
 
     def _train_cleanup(self):
         super()._train_cleanup()

@@ -47,3 +47,10 @@ def test_bicubic_stays_in_range():
 def test_normalised_images_pass_untouched(draw):
     images = torch.randn(2, 3, 32, 32, generator=draw)
     assert torch.equal(ImagePreparation(32, HALF, HALF, inputs="normalised")(images), images)
+
+
+def test_the_callers_images_are_left_alone():
+    for images in (torch.rand(2, 3, 8, 8), torch.rand(2, 3, 16, 16), torch.rand(2, 1, 16, 16)):
+        before = images.clone()
+        ImagePreparation(16, (0.5,) * 3, (0.5,) * 3)(images)
+        assert torch.equal(images, before)
