@@ -50,7 +50,8 @@ TRAININGS = {
 }
 """Trained method, and the heads that learn on the same training."""
 ORDER = [name for method, heads in TRAININGS.items() for name in (method, *heads)]
-REFERENCES = ("vit-ncm", "vit-lda", "vit-ridge", "vit-ridge-layers", "dualprompt-ncm", "random-prompt-ridge-ensemble")
+FROZEN = ("vit-ncm", "vit-lda", "vit-ridge", "vit-ridge-layers")
+REFERENCES = (*FROZEN, "shared-prompt", "dualprompt-ncm", "random-prompt-ridge-ensemble")
 
 SEARCH = {
     "f2ocl-best": [{}, {"lr": 0.03}, {"lr": 0.3}, {"lr_decay": 0.5}, {"temperature": 1.0}],
