@@ -17,6 +17,7 @@ from avalanche_f2ocl.base_strategy import OnlineStrategy
 from avalanche_f2ocl.config import check_positive_int
 from avalanche_f2ocl.online import CountImages
 from avalanche_f2ocl.prequential import PrequentialAccuracy
+from avalanche_f2ocl.ranks import is_first
 from avalanche_f2ocl.streams import online_stream
 
 
@@ -131,7 +132,8 @@ def run_anytime(
     predictors = [PrequentialAccuracy()] if prequential else []
     plugins, metrics = list(strategy.plugins), list(strategy.evaluator.metrics)
     total = len(train) + sum(map(len, tests))
-    with tqdm(total=total, unit="img", desc=type(strategy).__name__, disable=not progress, mininterval=1) as bar:
+    hidden = not (progress and is_first())
+    with tqdm(total=total, unit="img", desc=type(strategy).__name__, disable=hidden, mininterval=1) as bar:
         batches = -(-points // strategy.train_mb_size)
         evaluator = _Evaluate(test, dict(zip(batches.tolist(), tests, strict=True)), bar)
         # Before the classes of a mini-batch are made; after all that is learned from it.

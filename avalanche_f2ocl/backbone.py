@@ -18,6 +18,7 @@ from avalanche_f2ocl.config import check_choice
 from avalanche_f2ocl.devices import working_dtype
 from avalanche_f2ocl.loading import load_vit
 from avalanche_f2ocl.preprocessing import ImagePreparation
+from avalanche_f2ocl.ranks import world_size
 from avalanche_f2ocl.safe_file import tensors_sha256
 
 
@@ -118,8 +119,16 @@ class PromptableViT(nn.Module):
         image_size: int | None = None,
         **options: Any,
     ) -> "PromptableViT":
-        """Loads a ViT (see :func:`avalanche_f2ocl.loading.load_vit`) and wraps it with ``options``."""
-        return cls(load_vit(backbone, weights, image_size), **options)
+        """Loads a ViT (see :func:`avalanche_f2ocl.loading.load_vit`) and wraps it with ``options``.
+
+        With several processes it is a :class:`avalanche_f2ocl.sharded_vit.ShardedViT`.
+        """
+        vit = load_vit(backbone, weights, image_size)
+        if world_size() > 1:
+            from avalanche_f2ocl.sharded_vit import ShardedViT
+
+            return ShardedViT(vit, **options)
+        return cls(vit, **options)
 
     @property
     def weights(self) -> VisionTransformer:

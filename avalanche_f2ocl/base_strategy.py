@@ -19,6 +19,7 @@ from avalanche_f2ocl.devices import default_device
 from avalanche_f2ocl.heads import MASKED_LOGIT
 from avalanche_f2ocl.online_model import OnlineModel, Prediction
 from avalanche_f2ocl.quiet_evaluator import QuietEvaluator
+from avalanche_f2ocl.ranks import world_size
 from avalanche_f2ocl.resumable import Resumable
 from avalanche_f2ocl.rng import generator
 from avalanche_f2ocl.undo import Undo
@@ -59,7 +60,11 @@ class OnlineStrategy(Resumable, SupervisedTemplate):
 
     Raises:
         TypeError, ValueError: options out of range; in ``train`` and ``eval`` also bad images or labels.
+        RuntimeError: several processes, and a strategy that has no ``shares_work``.
     """
+
+    shares_work = False
+    """Whether it runs in several processes, see :mod:`avalanche_f2ocl.ranks`."""
 
     def __init__(
         self,
@@ -96,6 +101,8 @@ class OnlineStrategy(Resumable, SupervisedTemplate):
             eval_every=eval_every,
             peval_mode=peval_mode,
         )
+        if world_size() > 1 and not self.shares_work:
+            raise RuntimeError(f"{type(self).__name__} does not run in several processes: start it without torchrun")
         self.plugins = [QuietEvaluator(p) if p is self.evaluator else p for p in self.plugins]
         self.seed, self.on_bad_input = seed, on_bad_input
         self.skipped = 0
@@ -116,7 +123,8 @@ class OnlineStrategy(Resumable, SupervisedTemplate):
                 with self.model.undo(self.optimizer) as self.undo:
                     super().training_epoch(**kwargs)
             except BaseException as error:
-                out_of_memory = isinstance(error, torch.cuda.OutOfMemoryError) and self.is_training
+                # With several processes the others have not run out of memory, and wait.
+                out_of_memory = isinstance(error, torch.cuda.OutOfMemoryError) and world_size() == 1
                 self._pass_over(error, bad_input=not self._begun or out_of_memory)
             finally:
                 self.dataloader = loader
@@ -212,6 +220,22 @@ class OnlineStrategy(Resumable, SupervisedTemplate):
         collate = getattr(self.adapted_dataset, "collate_fn", None)
         draw = generator(self.seed, "shuffle", self.clock.train_exp_counter)
         self.dataloader = DataLoader(self.adapted_dataset, collate_fn=collate, generator=draw, **loader_args)
+
+    def make_eval_dataloader(self, num_workers=0, shuffle=False, **kwargs):
+        """Avalanche's splits the data among processes; here they split each mini-batch."""
+        loader_args = self._obtain_common_dataloader_parameters(
+            batch_size=self.eval_mb_size,
+            num_workers=num_workers,
+            shuffle=shuffle,
+            pin_memory=kwargs.get("pin_memory"),
+            persistent_workers=kwargs.get("persistent_workers", False),
+        )
+        collate = getattr(self.adapted_dataset, "collate_fn", None)
+        self.dataloader = DataLoader(self.adapted_dataset, collate_fn=collate, **loader_args)
+
+    def _check_distributed_training_compatibility(self):
+        """Nothing to warn of: plugins see the whole mini-batch in every process."""
+        return True
 
     def make_optimizer(self, **kwargs):
         """Nothing to do: the optimiser was made with the strategy and follows the model's growth."""

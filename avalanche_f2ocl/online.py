@@ -11,6 +11,7 @@ from avalanche.training.templates import SupervisedTemplate
 from tqdm import tqdm
 
 from avalanche_f2ocl.metrics import AccuracyMatrix
+from avalanche_f2ocl.ranks import is_first
 from avalanche_f2ocl.streams import online_stream
 
 
@@ -63,7 +64,8 @@ def run_online(strategy: SupervisedTemplate, benchmark: CLScenario, progress: bo
     test = benchmark.test_stream
     tests_so_far = np.cumsum([len(experience.dataset) for experience in test])
     total = sum(len(experience.dataset) for experience in benchmark.train_stream) + int(tests_so_far.sum())
-    with tqdm(total=total, unit="img", desc=type(strategy).__name__, disable=not progress, mininterval=1) as bar:
+    hidden = not (progress and is_first())
+    with tqdm(total=total, unit="img", desc=type(strategy).__name__, disable=hidden, mininterval=1) as bar:
         counter = CountImages(bar)
         strategy.plugins.append(counter)
         try:

@@ -11,6 +11,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from avalanche_f2ocl.ranks import is_first
+
 _VALUES, _DIGEST = "values", "sha256"
 
 
@@ -21,6 +23,8 @@ def write_safe_file(path: str | Path, tensors: dict[str, Tensor], values: dict[s
         path: of the file; its folder must exist. ``<path>.<process id>.tmp`` is used on the way.
         tensors: by name, on any device.
         values: what JSON can hold.
+
+    With several processes the first writes, the others do nothing.
 
     Raises:
         OSError: the file cannot be written; an old one is left as it was.
@@ -33,6 +37,8 @@ def write_safe_file(path: str | Path, tensors: dict[str, Tensor], values: dict[s
         >>> read_safe_file(path)
         ({'x': tensor([1., 1.])}, {'n': 3})
     """
+    if not is_first():
+        return
     path = Path(path)
     tensors = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in tensors.items()}
     text = json.dumps(values)

@@ -58,6 +58,8 @@ class F2OCLStrategy(OnlineStrategy):
         10
     """
 
+    shares_work = True
+
     def __init__(
         self,
         *,

@@ -52,6 +52,8 @@ class ViTNCM(OnlineStrategy):
         'cosine'
     """
 
+    shares_work = True
+
     def __init__(
         self,
         *,

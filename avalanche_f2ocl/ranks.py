@@ -1,0 +1,146 @@
+"""Several processes under torchrun: who they are, and what they exchange."""
+
+import os
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch import distributed as dist
+
+LOST = (
+    "the other processes could not be reached: one was lost or hangs. Start again with torchrun; "
+    "strategy.resume(path) goes on after the last checkpoint"
+)
+
+
+def start(timeout: timedelta = timedelta(minutes=10)) -> bool:
+    """Joins the processes that torchrun started: NCCL with a CUDA device each, else gloo.
+
+    Call it before strategies and models are made. They then share the work: see docs/scaling.md. Without torchrun it
+    does nothing.
+
+    Args:
+        timeout: for how long a process waits for another before it gives up.
+
+    Returns:
+        Whether this process is the first, which prints and saves.
+
+    Example:
+        >>> start()
+        True
+    """
+    if "LOCAL_RANK" in os.environ and not dist.is_initialized():
+        cuda = torch.cuda.is_available()
+        if cuda:
+            torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+        dist.init_process_group("nccl" if cuda else "gloo", timeout=timeout)
+    return is_first()
+
+
+def world_size() -> int:
+    """Processes that share the work, 1 without torchrun."""
+    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+
+
+def rank() -> int:
+    """This process's number, from 0."""
+    return dist.get_rank() if dist.is_available() and dist.is_initialized() else 0
+
+
+def is_first() -> bool:
+    """Whether this process prints and saves."""
+    return rank() == 0
+
+
+class Share(NamedTuple):
+    """A process's part of a mini-batch, in order; sizes differ by one at most and may be 0.
+
+    Attributes:
+        total: samples of the mini-batch.
+        rank, ranks: whose of how many.
+
+    Example:
+        >>> [Share(5, rank, 2).of(torch.arange(5)).tolist() for rank in range(2)]
+        [[0, 1], [2, 3, 4]]
+    """
+
+    total: int
+    rank: int
+    ranks: int
+
+    @property
+    def sizes(self) -> list[int]:
+        """Of all shares."""
+        cuts = [self.total * r // self.ranks for r in range(self.ranks + 1)]
+        return [stop - start for start, stop in zip(cuts, cuts[1:], strict=False)]
+
+    @property
+    def size(self) -> int:
+        return self.sizes[self.rank]
+
+    def of(self, rows: Tensor) -> Tensor:
+        """This process's rows ``(n, ...)`` of ``(total, ...)``; where it has none, one that stands in."""
+        start = min(self.total * self.rank // self.ranks, self.total - 1)
+        return rows[start : start + max(1, self.size)]
+
+
+def own_share(total: int) -> Share:
+    """This process's share of a mini-batch."""
+    return Share(total, rank(), world_size())
+
+
+def gather_rows(rows: Tensor, share: Share) -> Tensor:
+    """All processes' rows in order, ``(total, ...)``; gradients flow to this process's own.
+
+    Args:
+        rows: ``(max(1, n), ...)``, of :meth:`Share.of`.
+        share: whose.
+
+    Raises:
+        RuntimeError: another process was lost.
+    """
+    sizes, own = share.sizes, rows[: share.size]
+    padded = rows.new_zeros(max(sizes), *rows.shape[1:])
+    padded[: share.size] = own.detach()
+    parts = [torch.empty_like(padded) for _ in sizes]
+    _exchange(dist.all_gather, parts, padded)
+    parts = [part[:size] for part, size in zip(parts, sizes, strict=True)]
+    parts[share.rank] = own
+    return torch.cat(parts)
+
+
+class _SumOfGradients(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, values: Tensor) -> Tensor:
+        return values.view_as(values)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Tensor:
+        total = grads[0].clone(memory_format=torch.contiguous_format)
+        _exchange(dist.all_reduce, total)
+        return total
+
+
+def sum_gradients(values: Tensor) -> Tensor:
+    """The same values; their gradient becomes the sum of all processes' gradients.
+
+    Raises:
+        RuntimeError: in the backward pass, another process was lost.
+    """
+    return _SumOfGradients.apply(values)
+
+
+def all_equal(value: Any) -> bool:
+    """Whether all processes have the same value, which can be pickled."""
+    values = [None] * world_size()
+    _exchange(dist.all_gather_object, values, value)
+    return all(other == value for other in values)
+
+
+def _exchange(function: Callable, *args: Any) -> None:
+    try:
+        function(*args)
+    except RuntimeError as error:
+        raise RuntimeError(LOST) from error
