@@ -80,7 +80,7 @@ def random_stream(count: int, classes: int = 10):
 
 def train(strategy: OnlineStrategy, stream: Any) -> None:
     """One pass over a stream's training part, as an online stream."""
-    strategy.train(online_stream(stream.train_stream, BATCH), eval_streams=[])
+    strategy.train(online_stream(stream.train_stream, strategy.train_mb_size), eval_streams=[])
 
 
 def bare_model(setting: Setting, strategy: OnlineStrategy, count: int) -> tuple[VisionTransformer, torch.Tensor, Any]:

@@ -5,6 +5,10 @@ ten groups of ten classes. Smaller and offline:
 
     python examples/online_cifar100.py --data cifar100.zip --backbone vit_tiny_patch16_224 \\
         --weights vit_tiny.safetensors --image-size 112 --train-per-class 20 --test-per-class 10
+
+Several processes share the work, a GPU each:
+
+    torchrun --nproc-per-node 2 examples/online_cifar100.py --methods f2ocl,vit-ncm
 """
 
 import argparse
@@ -14,7 +18,7 @@ import warnings
 import torch
 from avalanche.training.plugins import EvaluationPlugin
 
-from avalanche_f2ocl import F2OCLModel, F2OCLStrategy, ViTNCM, class_incremental_stream, f2ocl_metrics
+from avalanche_f2ocl import F2OCLModel, F2OCLStrategy, ViTNCM, class_incremental_stream, f2ocl_metrics, ranks
 from avalanche_f2ocl.baselines import ER, LwF
 from avalanche_f2ocl.loading import load_vit
 from avalanche_f2ocl.online import run_online
@@ -75,6 +79,7 @@ def estimate_seconds(vit, stream, args, device) -> float:
 def main():
     args = parse_args()
     warnings.filterwarnings("ignore", message="No loggers specified")
+    first = ranks.start()
     device = torch.device(args.device or ("cuda" if torch.cuda.is_available() else "cpu"))
     try:
         stream = class_incremental_stream(
@@ -88,7 +93,7 @@ def main():
         ) from error
 
     seconds = estimate_seconds(vit, stream, args, device)
-    if seconds > LONG:
+    if seconds > LONG and first:
         print(
             f"On {device.type} this will take about {seconds / 60:.0f} minutes for F2OCL, and less for the others. "
             "Shorter: --train-per-class, --test-per-class, --image-size 112, a smaller --backbone, or --device cuda.\n"
@@ -107,6 +112,8 @@ def main():
         )
         results[name] = run_online(strategy, stream)
 
+    if not first:
+        return
     print(f"\n{args.backbone}, {strategy.model.backbone.image_size} px, {args.groups} groups, seed {args.seed}")
     print(f"{result_table(results)}")
 

@@ -8,7 +8,7 @@ import warnings
 
 from avalanche.training.plugins import EvaluationPlugin
 
-from avalanche_f2ocl import F2OCLStrategy, ViTNCM, class_incremental_stream, f2ocl_metrics
+from avalanche_f2ocl import F2OCLStrategy, ViTNCM, class_incremental_stream, f2ocl_metrics, ranks
 from avalanche_f2ocl.online import run_online
 from avalanche_f2ocl.plots import plot_accuracy_matrices
 from avalanche_f2ocl.report import result_table
@@ -19,10 +19,12 @@ parser.add_argument("--train-per-class", type=int, help="default all, about 144"
 parser.add_argument("--figure", default="runs/quickstart.png")
 args = parser.parse_args()
 warnings.filterwarnings("ignore", message="No loggers specified")
+first = ranks.start()  # under torchrun the processes share the work
 
 stream = class_incremental_stream("digits", groups=5, seed=args.seed, train_per_class=args.train_per_class)
 groups = [sorted(experience.classes_in_this_experience) for experience in stream.train_stream]
-print("Digits arrive in five groups,", groups, "- ten images at a time, each seen once, none kept.\n")
+if first:
+    print("Digits arrive in five groups,", groups, "- ten images at a time, each seen once, none kept.\n")
 
 results = {}
 for name, strategy_class in {"ViT-NCM": ViTNCM, "F2OCL": F2OCLStrategy}.items():
@@ -30,6 +32,8 @@ for name, strategy_class in {"ViT-NCM": ViTNCM, "F2OCL": F2OCLStrategy}.items():
     strategy = strategy_class(backbone="micro_vit", seed=args.seed, evaluator=evaluator)
     results[name] = run_online(strategy, stream)
 
+if not first:
+    raise SystemExit
 print(f"\n{result_table(results)}\n")
 print("A_n: accuracy over all groups at the end (%). F_n: forgetting. A_k: how often the nearest key is right.")
 print("UB: A_n if every key were right. random_key: A_n under prompts of random classes.\n")
