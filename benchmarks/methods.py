@@ -45,7 +45,7 @@ METHODS = OF_THE_PAPER | BEYOND
 
 
 def make_strategy(method: str, **options: Any) -> OnlineStrategy:
-    """A method's strategy; ``options`` win over the method's own.
+    """A method's strategy, in float32 so that its figures are the same on every machine; ``options`` win.
 
     Raises:
         ValueError: an unknown method; the message names those there are.
@@ -53,4 +53,4 @@ def make_strategy(method: str, **options: Any) -> OnlineStrategy:
     if method not in METHODS:
         raise ValueError(f"method={method!r}: allowed are {', '.join(METHODS)}")
     make, own = METHODS[method]
-    return make(**{**own, **options})
+    return make(**{"precision": "float32", **own, **options})

@@ -143,8 +143,7 @@ def run(args: argparse.Namespace) -> dict[str, tuple[dict, np.ndarray, np.ndarra
     vit, answers = load_vit(args.backbone, args.weights, args.image_size), FinalAnswers()
     matrix, *others = f2ocl_metrics()
     evaluator = EvaluationPlugin(matrix, *others)
-    # The same figures on every machine, unless asked for otherwise.
-    given = {"seed": args.seed, "device": args.device, "precision": "float32", **args.options}
+    given = {"seed": args.seed, "device": args.device, **args.options}
     strategy = make_strategy(args.method, backbone=vit, plugins=[answers], evaluator=evaluator, **given)
     checksum = weights_sha256(args.backbone, args.weights, vit)
     backbone = strategy.model.backbone

@@ -22,6 +22,7 @@ from avalanche_f2ocl.heads.make import make_head
 from avalanche_f2ocl.loading import load_vit
 from avalanche_f2ocl.online import run_online
 from benchmarks import runner
+from benchmarks.methods import make_strategy
 from benchmarks.streams import make_stream
 from benchmarks.tables import insert, write_rows
 
@@ -56,10 +57,9 @@ def refresh(strategy: F2OCLStrategy, benchmark: CLScenario) -> None:
 def measure(args: argparse.Namespace, options: dict) -> tuple[float, float]:
     """A_n with the sums of the stream, and with those of the end."""
     benchmark, vit = make_stream(args), load_vit(args.backbone, args.weights, args.image_size)
-    strategy = F2OCLStrategy(
-        backbone=vit, seed=args.seed, device=args.device, evaluator=EvaluationPlugin(*f2ocl_metrics()),
-        **{**args.options, **options},
-    )  # fmt: skip
+    evaluator = EvaluationPlugin(*f2ocl_metrics())
+    options = {"seed": args.seed, "device": args.device, **args.options, **options}
+    strategy = make_strategy("f2ocl", backbone=vit, evaluator=evaluator, **options)
     streamed = run_online(strategy, benchmark, progress=not args.quiet).A_n
     refresh(strategy, benchmark)
     metrics = strategy.eval(benchmark.test_stream)

@@ -78,3 +78,10 @@ def test_a_run_that_is_done_is_skipped_and_a_broken_one_leaves_no_file(tmp_path,
 def test_unknown_method():
     with pytest.raises(ValueError, match="method='f2oc': allowed are f2ocl,"):
         make_strategy("f2oc")
+
+
+@pytest.mark.parametrize("method", ["f2ocl-best", "f2ocl-literal", "vit-ncm", "er200", "l2p"])
+def test_figures_are_those_of_every_machine(method, vit):
+    assert make_strategy(method, backbone=vit, evaluator=None).model.backbone.precision == "float32"
+    other = make_strategy(method, backbone=vit, evaluator=None, precision="bfloat16")
+    assert other.model.backbone.precision == "bfloat16"
