@@ -41,10 +41,12 @@ class ImagePreparation(nn.Module):
         """``(B, C, H, W)`` uint8 or float in [0, 1] -> ``(B, 3, S, S)`` float32."""
         if self.inputs == "normalised":
             return images.float()
-        # In place wherever the tensor is our own: a large batch takes its time here to allocate.
-        images = images.float().div_(255) if images.dtype == torch.uint8 else images.float()
+        images = images.float() / 255 if images.dtype == torch.uint8 else images.float()
         size = (self.image_size, self.image_size)
         if images.shape[-2:] != size:
             images = F.interpolate(images, size, mode=self.interpolation, antialias=True, align_corners=False)
-            images.clamp_(0, 1)  # bicubic overshoots
-        return (images - self.mean).div_(self.std)
+            if not torch.compiler.is_compiling():
+                # In place: a large batch takes its time here to allocate. torch 2.4 exports nothing of the kind.
+                return (images.clamp_(0, 1) - self.mean).div_(self.std)
+            images = images.clamp(0, 1)  # bicubic overshoots
+        return (images - self.mean) / self.std
