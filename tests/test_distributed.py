@@ -22,6 +22,9 @@ from avalanche_f2ocl.online import run_online
 from avalanche_f2ocl.ranks import Share, own_share
 from avalanche_f2ocl.vit_ncm_model import ViTNCMModel
 
+if sys.platform == "linux":
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")  # a machine's name may lead nowhere
+
 SHARED = {"prompt_assignment": "shared"}
 MODELS = {
     "ncm": {"passes": 2, "keys": 2},
