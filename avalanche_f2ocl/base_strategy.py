@@ -206,32 +206,28 @@ class OnlineStrategy(Resumable, SupervisedTemplate):
         if self.loss.requires_grad:
             super().backward()
 
-    def make_train_dataloader(self, num_workers=0, shuffle=True, drop_last=False, **kwargs):
-        # Avalanche's default balances tasks where there are any, and shuffles by the global generator.
-        loader_args = self._obtain_common_dataloader_parameters(
-            batch_size=self.train_mb_size,
-            num_workers=num_workers,
-            # A mini-experience that is one mini-batch stays in the stream's order.
-            shuffle=shuffle and len(self.adapted_dataset) > self.train_mb_size,
-            drop_last=drop_last,
-            pin_memory=kwargs.get("pin_memory"),
-            persistent_workers=kwargs.get("persistent_workers", False),
-        )
-        collate = getattr(self.adapted_dataset, "collate_fn", None)
+    def make_train_dataloader(self, shuffle=True, drop_last=False, **kwargs):
+        """Avalanche's balances tasks where there are any, and shuffles by the global generator; this one does not."""
+        # A mini-experience that is one mini-batch stays in the stream's order.
+        shuffle = shuffle and len(self.adapted_dataset) > self.train_mb_size
         draw = generator(self.seed, "shuffle", self.clock.train_exp_counter)
-        self.dataloader = DataLoader(self.adapted_dataset, collate_fn=collate, generator=draw, **loader_args)
+        self.dataloader = self._loader(
+            kwargs, draw, batch_size=self.train_mb_size, shuffle=shuffle, drop_last=drop_last
+        )
 
-    def make_eval_dataloader(self, num_workers=0, shuffle=False, **kwargs):
+    def make_eval_dataloader(self, shuffle=False, **kwargs):
         """Avalanche's splits the data among processes; here they split each mini-batch."""
-        loader_args = self._obtain_common_dataloader_parameters(
-            batch_size=self.eval_mb_size,
-            num_workers=num_workers,
-            shuffle=shuffle,
-            pin_memory=kwargs.get("pin_memory"),
-            persistent_workers=kwargs.get("persistent_workers", False),
+        self.dataloader = self._loader(kwargs, batch_size=self.eval_mb_size, shuffle=shuffle)
+
+    def _loader(self, given, draw=None, **options):
+        options = self._obtain_common_dataloader_parameters(
+            num_workers=given.get("num_workers", 0),
+            pin_memory=given.get("pin_memory"),
+            persistent_workers=given.get("persistent_workers", False),
+            **options,
         )
         collate = getattr(self.adapted_dataset, "collate_fn", None)
-        self.dataloader = DataLoader(self.adapted_dataset, collate_fn=collate, **loader_args)
+        return DataLoader(self.adapted_dataset, collate_fn=collate, generator=draw, **options)
 
     def _check_distributed_training_compatibility(self):
         """Nothing to warn of: plugins see the whole mini-batch in every process."""
