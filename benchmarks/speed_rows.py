@@ -91,58 +91,53 @@ def bare_model(setting: Setting, strategy: OnlineStrategy, count: int) -> tuple[
     return backbone.vit, images, nn.Parameter(torch.rand(1, 20, backbone.embed_dim, device=setting.device) * 2 - 1)
 
 
+def with_training(
+    setting: Setting, strategy: OnlineStrategy, others: dict[str, Callable[[], object]]
+) -> dict[str, list[float]]:
+    """Seconds of ``strategy.train`` over ``setting.batches`` mini-batches, by turns with others."""
+    stream = random_stream(BATCH * setting.batches)
+    functions = {"strategy": lambda: train(strategy, stream), **others}
+    return by_turns(functions, setting.device, setting.repeats)
+
+
 def strategy_by_bare_step(setting: Setting) -> dict[str, float]:
     """``strategy.train`` by the step's own forward and backward passes, same precision, same attention."""
     strategy = F2OCLStrategy(backbone=setting.make_vit(), evaluator=None, device=setting.device)
-    stream = random_stream(BATCH * setting.batches)
     vit, images, prompt = bare_model(setting, strategy, BATCH)
-    times = by_turns(
-        {
-            "strategy": lambda: train(strategy, stream),
-            "bare": lambda: [
-                bare_step(vit, images, prompt, attention=gradient_attention) for _ in range(setting.batches)
-            ],
-        },
-        setting.device,
-        setting.repeats,
-    )
+
+    def bare() -> None:
+        for _ in range(setting.batches):
+            bare_step(vit, images, prompt, attention=gradient_attention)
+
+    times = with_training(setting, strategy, {"bare": bare})
     return {"value": ratio(times, "strategy", "bare"), **per_batch(times, setting)}
 
 
 def eager_autocast_by_strategy(setting: Setting) -> dict[str, float]:
     """The same passes in plain eager PyTorch under autocast, by ``strategy.train``."""
     strategy = F2OCLStrategy(backbone=setting.make_vit(), evaluator=None, device=setting.device)
-    stream = random_stream(BATCH * setting.batches)
     vit = setting.make_vit().requires_grad_(False).eval().to(setting.device)
     _, images, prompt = bare_model(setting, strategy, BATCH)
-    times = by_turns(
-        {
-            "eager autocast": lambda: [
-                bare_step(vit, images.float(), prompt, autocast=True) for _ in range(setting.batches)
-            ],
-            "strategy": lambda: train(strategy, stream),
-        },
-        setting.device,
-        setting.repeats,
-    )
+    images = images.float()
+
+    def eager() -> None:
+        for _ in range(setting.batches):
+            bare_step(vit, images, prompt, autocast=True)
+
+    times = with_training(setting, strategy, {"eager autocast": eager})
     return {"value": ratio(times, "eager autocast", "strategy"), **per_batch(times, setting)}
 
 
 def share_of_arithmetic(setting: Setting) -> dict[str, float]:
     """Time that the step's arithmetic would take at the measured matrix product rate, by ``strategy.train``'s."""
     strategy = F2OCLStrategy(backbone=setting.make_vit(), evaluator=None, device=setting.device)
-    stream = random_stream(BATCH * setting.batches)
     vit, images, prompt = bare_model(setting, strategy, BATCH)
     with FlopCounterMode(display=False) as counter:
         bare_step(vit, images, prompt)
     flops = counter.get_total_flops()
     side = 8192 if setting.device.type == "cuda" else 1024
     a, b = (torch.randn(side, side, device=setting.device, dtype=strategy.model.backbone.dtype) for _ in range(2))
-    times = by_turns(
-        {"product": lambda: [a @ b for _ in range(10)], "strategy": lambda: train(strategy, stream)},
-        setting.device,
-        setting.repeats,
-    )
+    times = with_training(setting, strategy, {"product": lambda: [a @ b for _ in range(10)]})
     rate = 10 * 2 * side**3 / median(times["product"])
     step = median(times["strategy"]) / setting.batches
     return {"value": flops / rate / step, "tflop": flops / 1e12, "tflop_per_s": rate / 1e12, "strategy_ms": step * 1e3}
@@ -153,11 +148,7 @@ def l2p_by_strategy(setting: Setting) -> dict[str, float]:
     stream, options = random_stream(BATCH * setting.batches), {"evaluator": None, "device": setting.device}
     strategy = F2OCLStrategy(backbone=setting.make_vit(), **options)
     l2p = L2P(backbone=setting.make_vit(), mask_logits="batch", **options)
-    times = by_turns(
-        {"l2p": lambda: train(l2p, stream), "strategy": lambda: train(strategy, stream)},
-        setting.device,
-        setting.repeats,
-    )
+    times = with_training(setting, strategy, {"l2p": lambda: train(l2p, stream)})
     return {"value": ratio(times, "l2p", "strategy"), **per_batch(times, setting)}
 
 
@@ -207,7 +198,6 @@ def evaluation_by_bare(setting: Setting) -> dict[str, float]:
 
 def avalanche_overhead(setting: Setting) -> dict[str, float]:
     """Milliseconds a mini-batch that an online stream through Avalanche takes more than a loop over tensors."""
-    stream = random_stream(BATCH * setting.batches)
     data = random_data(BATCH * setting.batches, 10)
     strategy = F2OCLStrategy(backbone=setting.make_vit(), evaluator=None, device=setting.device)
     model = F2OCLModel(setting.make_vit(), device=setting.device)
@@ -216,7 +206,7 @@ def avalanche_overhead(setting: Setting) -> dict[str, float]:
         for images, labels in zip(data.images.split(BATCH), data.labels.split(BATCH), strict=True):
             model.learn(images, labels)
 
-    times = by_turns({"strategy": lambda: train(strategy, stream), "loop": loop}, setting.device, setting.repeats)
+    times = with_training(setting, strategy, {"loop": loop})
     more = median(one - two for one, two in zip(times["strategy"], times["loop"], strict=True))
     return {"value": 1e3 * more / setting.batches, **per_batch(times, setting)}
 
