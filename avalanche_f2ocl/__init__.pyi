@@ -1,22 +1,22 @@
 from avalanche_f2ocl.baselines.vit_ncm import ViTNCM as ViTNCM
-from avalanche_f2ocl.boundary_free_streams import drifting_stream as drifting_stream
-from avalanche_f2ocl.boundary_free_streams import long_tailed_stream as long_tailed_stream
-from avalanche_f2ocl.boundary_free_streams import recurring_stream as recurring_stream
-from avalanche_f2ocl.boundary_free_streams import shuffled_stream as shuffled_stream
-from avalanche_f2ocl.boundary_free_streams import si_blurry_stream as si_blurry_stream
-from avalanche_f2ocl.checkpoint_plugin import CheckpointPlugin as CheckpointPlugin
-from avalanche_f2ocl.metrics import f2ocl_metrics as f2ocl_metrics
-from avalanche_f2ocl.model import F2OCLModel as F2OCLModel
-from avalanche_f2ocl.plugins import ContrastivePromptPlugin as ContrastivePromptPlugin
-from avalanche_f2ocl.plugins import KeyUpdatePlugin as KeyUpdatePlugin
-from avalanche_f2ocl.plugins import PromptGrowthPlugin as PromptGrowthPlugin
-from avalanche_f2ocl.plugins import PrototypeUpdatePlugin as PrototypeUpdatePlugin
-from avalanche_f2ocl.rehearsal_check import check_rehearsal_free as check_rehearsal_free
-from avalanche_f2ocl.rehearsal_check import held_bytes as held_bytes
-from avalanche_f2ocl.strategy import F2OCLStrategy as F2OCLStrategy
-from avalanche_f2ocl.streams import class_incremental_stream as class_incremental_stream
-from avalanche_f2ocl.streams import online_stream as online_stream
-from avalanche_f2ocl.vit_ncm_model import ViTNCMModel as ViTNCMModel
+from avalanche_f2ocl.metrics.groups import f2ocl_metrics as f2ocl_metrics
+from avalanche_f2ocl.models.f2ocl import F2OCLModel as F2OCLModel
+from avalanche_f2ocl.models.vit_ncm import ViTNCMModel as ViTNCMModel
+from avalanche_f2ocl.rehearsal.check import check_rehearsal_free as check_rehearsal_free
+from avalanche_f2ocl.rehearsal.check import held_bytes as held_bytes
+from avalanche_f2ocl.strategies.checkpoint_plugin import CheckpointPlugin as CheckpointPlugin
+from avalanche_f2ocl.strategies.f2ocl import F2OCLStrategy as F2OCLStrategy
+from avalanche_f2ocl.strategies.plugins import ContrastivePromptPlugin as ContrastivePromptPlugin
+from avalanche_f2ocl.strategies.plugins import KeyUpdatePlugin as KeyUpdatePlugin
+from avalanche_f2ocl.strategies.plugins import PromptGrowthPlugin as PromptGrowthPlugin
+from avalanche_f2ocl.strategies.plugins import PrototypeUpdatePlugin as PrototypeUpdatePlugin
+from avalanche_f2ocl.streams.boundary_free import drifting_stream as drifting_stream
+from avalanche_f2ocl.streams.boundary_free import long_tailed_stream as long_tailed_stream
+from avalanche_f2ocl.streams.boundary_free import recurring_stream as recurring_stream
+from avalanche_f2ocl.streams.boundary_free import shuffled_stream as shuffled_stream
+from avalanche_f2ocl.streams.boundary_free import si_blurry_stream as si_blurry_stream
+from avalanche_f2ocl.streams.class_incremental import class_incremental_stream as class_incremental_stream
+from avalanche_f2ocl.streams.online import online_stream as online_stream
 
 __version__: str
 __all__: list[str]

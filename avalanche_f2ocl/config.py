@@ -1,7 +1,8 @@
 """The method's options."""
 
 from dataclasses import dataclass
-from typing import Any
+
+from avalanche_f2ocl.arguments import check_number, check_positive, check_positive_int, check_share
 
 CHOICES: dict[str, tuple[object, ...]] = {
     "prompt_assignment": ("batch", "label", "shared"),
@@ -34,34 +35,6 @@ def check_choice(name: str, value: object, allowed: tuple[object, ...] | None = 
     allowed = CHOICES[name] if allowed is None else allowed
     if value not in allowed:
         raise ValueError(f"{name}={value!r}: allowed are {', '.join(map(repr, allowed))}")
-
-
-def check_number(name: str, value: Any) -> None:
-    """Raises unless ``value`` is an int or a float."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"{name}={value!r}: must be a number, is {type(value).__name__}")
-
-
-def check_share(name: str, value: Any) -> None:
-    """Raises unless ``value`` is a number in [0, 1]."""
-    check_number(name, value)
-    if not 0 <= value <= 1:
-        raise ValueError(f"{name}={value!r}: must be between 0 and 1")
-
-
-def check_positive(name: str, value: Any) -> None:
-    """Raises unless ``value`` is a positive, finite number."""
-    check_number(name, value)
-    if not 0 < value < float("inf"):
-        raise ValueError(f"{name}={value!r}: must be positive and finite")
-
-
-def check_positive_int(name: str, value: object) -> None:
-    """Raises unless ``value`` is an int of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{name}={value!r}: must be an int, is {type(value).__name__}")
-    if value < 1:
-        raise ValueError(f"{name}={value!r}: must be at least 1")
 
 
 @dataclass(frozen=True)
@@ -145,7 +118,7 @@ class F2OCLConfig(HeadOptions):
         normalise: ``"backbone"``, mean and deviation of the backbone's configuration; ``"unit"``, none.
         inputs: ``"auto"``, uint8 of any size or floats in [0, 1]; ``"normalised"``, floats that are
             passed to the backbone untouched.
-        precision, capture, compile: of the frozen backbone, see :class:`avalanche_f2ocl.backbone.PromptableViT`.
+        precision, capture, compile: of the frozen backbone, see :class:`avalanche_f2ocl.backbone.vit.PromptableViT`.
         seed: drives every random draw.
         head, head_features, metric, shrinkage, priors, projection, ridge: see :class:`HeadOptions`.
 

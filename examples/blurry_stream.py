@@ -6,8 +6,8 @@
 import argparse
 
 from avalanche_f2ocl import F2OCLStrategy, ViTNCM, si_blurry_stream
-from avalanche_f2ocl.anytime import run_anytime
-from avalanche_f2ocl.plots import plot_anytime
+from avalanche_f2ocl.evaluation.anytime import run_anytime
+from avalanche_f2ocl.evaluation.plots import plot_anytime
 
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("--train-per-class", type=int, help="default all, about 144")

@@ -12,9 +12,9 @@ from avalanche.training.plugins import EvaluationPlugin
 from torch import nn
 
 from avalanche_f2ocl import F2OCLStrategy, class_incremental_stream, f2ocl_metrics
-from avalanche_f2ocl.backbone import PromptableViT
-from avalanche_f2ocl.online import run_online
-from avalanche_f2ocl.report import result_table
+from avalanche_f2ocl.backbone.load import load_backbone
+from avalanche_f2ocl.evaluation.by_groups import run_online
+from avalanche_f2ocl.evaluation.table import result_table
 
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("--train-per-class", type=int, help="default all, about 144")
@@ -28,7 +28,7 @@ class FrozenViTWithHead(nn.Module):
 
     def __init__(self, classes: int):
         super().__init__()
-        self.backbone = PromptableViT.load("micro_vit")
+        self.backbone = load_backbone("micro_vit")
         self.head = nn.Linear(self.backbone.embed_dim, classes)
 
     def forward(self, images):

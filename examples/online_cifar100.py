@@ -19,10 +19,10 @@ import torch
 from avalanche.training.plugins import EvaluationPlugin
 
 from avalanche_f2ocl import F2OCLModel, F2OCLStrategy, ViTNCM, class_incremental_stream, f2ocl_metrics, ranks
+from avalanche_f2ocl.backbone.weights import load_vit
 from avalanche_f2ocl.baselines import ER, LwF
-from avalanche_f2ocl.loading import load_vit
-from avalanche_f2ocl.online import run_online
-from avalanche_f2ocl.report import result_table
+from avalanche_f2ocl.evaluation.by_groups import run_online
+from avalanche_f2ocl.evaluation.table import result_table
 
 BATCH_SIZE = 10
 LONG = 10 * 60  # seconds from which a run counts as long

@@ -9,8 +9,8 @@ import warnings
 from avalanche.training.plugins import EvaluationPlugin
 
 from avalanche_f2ocl import F2OCLStrategy, class_incremental_stream, f2ocl_metrics
-from avalanche_f2ocl.online import run_online
-from avalanche_f2ocl.report import result_table
+from avalanche_f2ocl.evaluation.by_groups import run_online
+from avalanche_f2ocl.evaluation.table import result_table
 
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("pictures", help="folder or zip")

@@ -5,7 +5,7 @@ import torch
 from avalanche.training.plugins import EvaluationPlugin
 
 from avalanche_f2ocl import F2OCLModel, class_incremental_stream, f2ocl_metrics
-from avalanche_f2ocl.loading import load_vit
+from avalanche_f2ocl.backbone.weights import load_vit
 
 
 def pytest_collection_modifyitems(items):

@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from avalanche_f2ocl import backbone, datasets
-from avalanche_f2ocl.loading import load_vit
+from avalanche_f2ocl import datasets
+from avalanche_f2ocl.backbone import load as backbone
+from avalanche_f2ocl.backbone.weights import load_vit
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 WITH_CODE = [page for page in PAGES if "```python" in page.read_text()]
 
 
@@ -21,8 +22,8 @@ def offline(monkeypatch, tmp_path):
     data = datasets.load("digits", train_per_class=6, test_per_class=3)
     parts = {"train": data.train, "test": data.test}
     few = {split: (part.images, torch.tensor(part.targets)) for split, part in parts.items()}, data.class_names
-    monkeypatch.setattr(datasets, "_digits", lambda: few)
-    monkeypatch.setattr(datasets, "_cifar100", lambda root: few)
+    monkeypatch.setattr(datasets.loading, "_digits", lambda: few)
+    monkeypatch.setattr(datasets.loading, "_cifar100", lambda root: few)
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.name)
@@ -51,7 +52,8 @@ def test_commands_named_are_there():
     for page in PAGES:
         for name in re.findall(r"(?:^|`)f2ocl (\w+)", page.read_text(), re.MULTILINE):
             assert name in commands, (page.name, name)
-        for module in re.findall(r"python -m (benchmarks\.\w+)", page.read_text()):
-            assert (ROOT / (module.replace(".", "/") + ".py")).exists()
+        for module in re.findall(r"python -m (benchmarks[\w.]*\w)", page.read_text()):
+            place = ROOT / module.replace(".", "/")
+            assert place.with_suffix(".py").exists() or (place / "__main__.py").exists(), module
         for example in re.findall(r"examples/\w+\.py", page.read_text()):
             assert (ROOT / example).exists()

@@ -23,7 +23,7 @@ def run(monkeypatch, tmp_path, capfd):
     data = datasets.load("digits", test_per_class=12)
     parts = {"train": data.train, "test": data.test}
     digits = {split: (part.images, torch.tensor(part.targets)) for split, part in parts.items()}, data.class_names
-    monkeypatch.setattr(datasets, "_digits", lambda: digits)
+    monkeypatch.setattr(datasets.loading, "_digits", lambda: digits)
 
     def run(name, *options):
         monkeypatch.setattr("sys.argv", [name, *map(str, options)])

@@ -6,7 +6,7 @@ import pytest
 from avalanche.training.plugins import EvaluationPlugin
 
 from avalanche_f2ocl import ViTNCM, class_incremental_stream, f2ocl_metrics
-from avalanche_f2ocl.online import run_online
+from avalanche_f2ocl.evaluation.by_groups import run_online
 
 SHARED = Path(__file__).parents[2] / "shared"
 pytestmark = pytest.mark.skipif(not SHARED.is_dir(), reason="the development data is not here")

@@ -4,14 +4,15 @@ from functools import partial
 
 from torch import Tensor, nn
 
-from avalanche_f2ocl.backbone import PromptableViT
+from avalanche_f2ocl.arguments import check_positive_int
+from avalanche_f2ocl.backbone.vit import PromptableViT
 from avalanche_f2ocl.baselines.key_pool import KeyPool
 from avalanche_f2ocl.baselines.linear import LinearStrategy
 from avalanche_f2ocl.baselines.prefix import prefix_tuning
 from avalanche_f2ocl.baselines.prompted import Prompted, PromptedModel
-from avalanche_f2ocl.config import check_choice, check_positive_int
-from avalanche_f2ocl.prompts import initial_prompt
+from avalanche_f2ocl.config import check_choice
 from avalanche_f2ocl.rng import generator
+from avalanche_f2ocl.state.prompts import initial_prompt
 
 G_BLOCKS, E_BLOCKS = (0, 1), (2, 3, 4)
 """Blocks with general and with expert prompts, counted from 0."""
@@ -50,7 +51,8 @@ class DualPromptModel(PromptedModel):
         ValueError: the backbone has fewer blocks.
 
     Example:
-        >>> model = DualPromptModel(PromptableViT.load("micro_vit"), lr=0.001, pull=1.0)
+        >>> from avalanche_f2ocl.backbone.load import load_backbone
+        >>> model = DualPromptModel(load_backbone("micro_vit"), lr=0.001, pull=1.0)
         >>> model.prompts.general.shape, model.prompts.expert.prompts.shape
         (torch.Size([2, 2, 5, 128]), torch.Size([10, 3, 2, 20, 128]))
     """

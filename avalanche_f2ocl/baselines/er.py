@@ -8,8 +8,8 @@ from avalanche.core import SupervisedPlugin
 from avalanche.training.plugins import ReplayPlugin
 from avalanche.training.storage_policy import ReservoirSamplingBuffer
 
+from avalanche_f2ocl.arguments import check_positive_int
 from avalanche_f2ocl.baselines.linear import LinearStrategy
-from avalanche_f2ocl.config import check_positive_int
 from avalanche_f2ocl.rng import generator
 
 

@@ -3,8 +3,8 @@
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from avalanche_f2ocl.prompts import initial_prompt
 from avalanche_f2ocl.rng import generator
+from avalanche_f2ocl.state.prompts import initial_prompt
 
 
 class KeyPool(nn.Module):
@@ -14,7 +14,7 @@ class KeyPool(nn.Module):
         size: prompts M.
         shape: of one prompt.
         dim: length D of a key.
-        init: of the prompts, see :func:`avalanche_f2ocl.prompts.initial_prompt`; keys start uniform in [-1, 1).
+        init: of the prompts, see :func:`avalanche_f2ocl.state.prompts.initial_prompt`; keys start uniform in [-1, 1).
         seed: of the draws.
 
     Attributes:

@@ -4,11 +4,12 @@ from functools import partial
 
 from torch import Tensor
 
-from avalanche_f2ocl.backbone import PromptableViT
+from avalanche_f2ocl.arguments import check_positive_int
+from avalanche_f2ocl.backbone.vit import PromptableViT
 from avalanche_f2ocl.baselines.key_pool import KeyPool
 from avalanche_f2ocl.baselines.linear import LinearStrategy
 from avalanche_f2ocl.baselines.prompted import Prompted, PromptedModel
-from avalanche_f2ocl.config import check_choice, check_positive_int
+from avalanche_f2ocl.config import check_choice
 
 
 class L2PModel(PromptedModel):
@@ -22,7 +23,8 @@ class L2PModel(PromptedModel):
         **options: as :class:`avalanche_f2ocl.baselines.prompted.PromptedModel`.
 
     Example:
-        >>> model = L2PModel(PromptableViT.load("micro_vit", readout="prompt"), lr=0.001, pull=0.5)
+        >>> from avalanche_f2ocl.backbone.load import load_backbone
+        >>> model = L2PModel(load_backbone("micro_vit", readout="prompt"), lr=0.001, pull=0.5)
         >>> model.prompts.prompts.shape
         torch.Size([10, 5, 128])
     """

@@ -9,15 +9,17 @@ from avalanche.core import SupervisedPlugin
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from avalanche_f2ocl.backbone import PromptableViT
-from avalanche_f2ocl.base_strategy import OnlineStrategy
-from avalanche_f2ocl.batch import OnlineBatch
-from avalanche_f2ocl.config import check_choice, check_positive
-from avalanche_f2ocl.devices import default_device
-from avalanche_f2ocl.heads.mask import mask_unseen
-from avalanche_f2ocl.online_model import OnlineModel, Prediction
-from avalanche_f2ocl.plugins import PromptGrowthPlugin, online_batch
-from avalanche_f2ocl.rows import ClassRows
+from avalanche_f2ocl.arguments import check_positive
+from avalanche_f2ocl.backbone.devices import default_device
+from avalanche_f2ocl.backbone.load import load_backbone
+from avalanche_f2ocl.backbone.vit import PromptableViT
+from avalanche_f2ocl.config import check_choice
+from avalanche_f2ocl.models.base import OnlineModel, Prediction
+from avalanche_f2ocl.models.batch import OnlineBatch
+from avalanche_f2ocl.state.class_means import mask_unseen
+from avalanche_f2ocl.state.rows import ClassRows
+from avalanche_f2ocl.strategies.base import OnlineStrategy
+from avalanche_f2ocl.strategies.plugins import PromptGrowthPlugin, online_batch
 
 MASKS = ("none", "batch")
 
@@ -68,7 +70,7 @@ class LinearModel(OnlineModel):
             mini-batch alone, so that classes that are absent are not pushed down.
 
     Example:
-        >>> model = LinearModel(PromptableViT.load("micro_vit"), lr=0.01)
+        >>> model = LinearModel(load_backbone("micro_vit"), lr=0.01)
         >>> model.learn(torch.randint(0, 256, (4, 3, 32, 32), dtype=torch.uint8), [0, 1, 1, 0])
     """
 
@@ -132,7 +134,7 @@ class LinearStrategy(OnlineStrategy):
         lr: the optimiser's step size.
         mask_logits: ``"none"`` or ``"batch"``, see :class:`LinearModel`.
         model_type: makes the model from backbone, step size and mask.
-        device, plugins: as :class:`avalanche_f2ocl.base_strategy.OnlineStrategy`.
+        device, plugins: as :class:`avalanche_f2ocl.strategies.base.OnlineStrategy`.
         **options: likewise.
 
     Raises:
@@ -161,7 +163,7 @@ class LinearStrategy(OnlineStrategy):
         **options: Any,
     ):
         check_positive("lr", lr)
-        encoder = PromptableViT.load(
+        encoder = load_backbone(
             backbone,
             weights,
             image_size,

@@ -8,9 +8,9 @@ from avalanche.core import SupervisedPlugin
 from avalanche.training.plugins import LwFPlugin
 from torch import Tensor
 
+from avalanche_f2ocl.arguments import check_positive_int
 from avalanche_f2ocl.baselines.linear import LinearHead, LinearStrategy
-from avalanche_f2ocl.config import check_positive_int
-from avalanche_f2ocl.plugins import online_batch
+from avalanche_f2ocl.strategies.plugins import online_batch
 
 
 class HeadLwFPlugin(LwFPlugin):

@@ -6,13 +6,13 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from avalanche_f2ocl.backbone import PromptableViT
+from avalanche_f2ocl.backbone.vit import PromptableViT
 from avalanche_f2ocl.baselines.linear import LinearModel
-from avalanche_f2ocl.batch import OnlineBatch
 from avalanche_f2ocl.config import check_choice
 from avalanche_f2ocl.heads import NCMHead
-from avalanche_f2ocl.online_model import Prediction
-from avalanche_f2ocl.optim import RowAdam
+from avalanche_f2ocl.models.base import Prediction
+from avalanche_f2ocl.models.batch import OnlineBatch
+from avalanche_f2ocl.state.row_adam import RowAdam
 
 CLASSIFIERS = ("linear", "ncm")
 

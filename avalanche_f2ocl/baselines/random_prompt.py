@@ -1,7 +1,7 @@
 """F2OCL with prompts that are never trained: what extra tokens alone do."""
 
-from avalanche_f2ocl.plugins import ContrastivePromptPlugin
-from avalanche_f2ocl.strategy import F2OCLStrategy
+from avalanche_f2ocl.strategies.f2ocl import F2OCLStrategy
+from avalanche_f2ocl.strategies.plugins import ContrastivePromptPlugin
 
 
 class RandomPrompt(F2OCLStrategy):

@@ -6,15 +6,16 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from avalanche_f2ocl.backbone import PromptableViT
+from avalanche_f2ocl.arguments import check_positive, check_positive_int
+from avalanche_f2ocl.backbone.vit import PromptableViT
 from avalanche_f2ocl.baselines.linear import LinearHead, LinearModel, LinearStrategy
 from avalanche_f2ocl.baselines.prefix import prefix_tuning
-from avalanche_f2ocl.batch import OnlineBatch
-from avalanche_f2ocl.config import check_choice, check_positive, check_positive_int
-from avalanche_f2ocl.online_model import Prediction
-from avalanche_f2ocl.optim import RowAdam
-from avalanche_f2ocl.prompts import initial_prompt
+from avalanche_f2ocl.config import check_choice
+from avalanche_f2ocl.models.base import Prediction
+from avalanche_f2ocl.models.batch import OnlineBatch
 from avalanche_f2ocl.rng import generator
+from avalanche_f2ocl.state.prompts import initial_prompt
+from avalanche_f2ocl.state.row_adam import RowAdam
 
 BLOCKS = (0, 1, 2, 3, 4)
 """Blocks with a prefix, counted from 0: those of DualPrompt's two kinds of prompts together."""
@@ -74,7 +75,8 @@ class SharedPromptModel(LinearModel):
         ValueError: the backbone has fewer blocks.
 
     Example:
-        >>> SharedPromptModel(PromptableViT.load("micro_vit"), lr=0.001).prefix.shape
+        >>> from avalanche_f2ocl.backbone.load import load_backbone
+        >>> SharedPromptModel(load_backbone("micro_vit"), lr=0.001).prefix.shape
         torch.Size([5, 2, 20, 128])
     """
 

@@ -8,11 +8,11 @@ import torch
 from avalanche.core import SupervisedPlugin
 from torch import nn
 
-from avalanche_f2ocl.backbone import PromptableViT
-from avalanche_f2ocl.base_strategy import OnlineStrategy
-from avalanche_f2ocl.devices import default_device
-from avalanche_f2ocl.plugins import PromptGrowthPlugin, PrototypeUpdatePlugin
-from avalanche_f2ocl.vit_ncm_model import ViTNCMModel
+from avalanche_f2ocl.backbone.devices import default_device
+from avalanche_f2ocl.backbone.load import load_backbone
+from avalanche_f2ocl.models.vit_ncm import ViTNCMModel
+from avalanche_f2ocl.strategies.base import OnlineStrategy
+from avalanche_f2ocl.strategies.plugins import PromptGrowthPlugin, PrototypeUpdatePlugin
 
 
 class NoOptimizer:
@@ -41,7 +41,7 @@ class ViTNCM(OnlineStrategy):
         head, metric, shrinkage, priors, projection, ridge: see :class:`avalanche_f2ocl.config.HeadOptions`; the
             default is the paper's baseline.
         head_features: ``"q"``, the embedding, or ``"layers"``.
-        device, plugins: as :class:`avalanche_f2ocl.base_strategy.OnlineStrategy`.
+        device, plugins: as :class:`avalanche_f2ocl.strategies.base.OnlineStrategy`.
         **options: likewise.
 
     Raises:
@@ -76,7 +76,7 @@ class ViTNCM(OnlineStrategy):
         plugins: Sequence[SupervisedPlugin] | None = None,
         **options: Any,
     ):
-        encoder = PromptableViT.load(
+        encoder = load_backbone(
             backbone,
             weights,
             image_size,

@@ -7,9 +7,9 @@ from typing import Any
 from tqdm import tqdm
 
 from avalanche_f2ocl.cli.images import labelled, minibatches
-from avalanche_f2ocl.image_source import ImageSource
-from avalanche_f2ocl.learned_models import load_model
-from avalanche_f2ocl.saved_model import SavedModel
+from avalanche_f2ocl.datasets.image_source import ImageSource
+from avalanche_f2ocl.models.loading import load_model
+from avalanche_f2ocl.models.saving import SavedModel
 
 
 def names_of(model: SavedModel) -> dict[int, str]:

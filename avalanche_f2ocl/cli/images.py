@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath
 import torch
 from torch import Tensor
 
-from avalanche_f2ocl.image_source import SUFFIXES, ImageSource, is_image
+from avalanche_f2ocl.datasets.image_source import SUFFIXES, ImageSource, is_image
 
 
 def labelled(source: ImageSource, split: str) -> tuple[list[str], list[str]]:

@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from avalanche_f2ocl.model_file import read_model_file
+from avalanche_f2ocl.models.saving import read_model_file
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:

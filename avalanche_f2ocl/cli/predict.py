@@ -7,7 +7,7 @@ from tqdm import tqdm
 
 from avalanche_f2ocl.cli.evaluate import names_of
 from avalanche_f2ocl.cli.images import minibatches, unlabelled
-from avalanche_f2ocl.learned_models import load_model
+from avalanche_f2ocl.models.loading import load_model
 
 
 def run(args: argparse.Namespace) -> list[dict[str, Any]]:

@@ -10,16 +10,16 @@ from typing import Any
 import torch
 from tqdm import tqdm
 
-from avalanche_f2ocl.backbone import PromptableViT
+from avalanche_f2ocl.backbone.devices import default_device
+from avalanche_f2ocl.backbone.load import load_backbone
 from avalanche_f2ocl.cli.images import labelled, minibatches
 from avalanche_f2ocl.config import F2OCLConfig, HeadOptions
-from avalanche_f2ocl.devices import default_device
-from avalanche_f2ocl.image_source import ImageSource
-from avalanche_f2ocl.learned_models import load_model
-from avalanche_f2ocl.model import F2OCLModel
+from avalanche_f2ocl.datasets.image_source import ImageSource
+from avalanche_f2ocl.models.f2ocl import F2OCLModel
+from avalanche_f2ocl.models.loading import load_model
+from avalanche_f2ocl.models.saving import SavedModel
+from avalanche_f2ocl.models.vit_ncm import ENCODER, ViTNCMModel
 from avalanche_f2ocl.rng import generator
-from avalanche_f2ocl.saved_model import SavedModel
-from avalanche_f2ocl.vit_ncm_model import ENCODER, ViTNCMModel
 
 PROMPTED = {"best": F2OCLModel.best, "f2ocl": F2OCLModel}
 FROZEN = {"vit-ridge": {"head": "ridge", "head_features": "layers", "projection": 0}, "vit-ncm": {}}
@@ -47,7 +47,7 @@ def make_model(
     place = default_device(device)
     if method in FROZEN:
         encoder = {name: value for name, value in options.items() if name in ENCODER}
-        vit = PromptableViT.load(backbone, weights, image_size, device=place, **encoder)
+        vit = load_backbone(backbone, weights, image_size, device=place, **encoder)
         own = {name: value for name, value in options.items() if name not in ENCODER}
         return ViTNCMModel(vit, **{**FROZEN[method], **own}).to(place)
     return PROMPTED[method](backbone, weights=weights, image_size=image_size, device=place, **options)

@@ -1,6 +1,6 @@
 """Classifiers on embeddings, learned by streaming sums.
 
-A head is a :class:`avalanche_f2ocl.class_means.ClassMeans` with
+A head is a :class:`avalanche_f2ocl.state.class_means.ClassMeans` with
 
 - ``add_rows(count)`` for new classes,
 - ``update(vectors, rows)`` with ``vectors (B, F)`` and ``rows (B,)``, once per mini-batch,
@@ -9,8 +9,8 @@ A head is a :class:`avalanche_f2ocl.class_means.ClassMeans` with
 
 from avalanche_f2ocl.heads.ensemble import EnsembleHead
 from avalanche_f2ocl.heads.lda import LDAHead
-from avalanche_f2ocl.heads.mask import MASKED_LOGIT
 from avalanche_f2ocl.heads.ncm import NCMHead
 from avalanche_f2ocl.heads.ridge import RidgeHead
+from avalanche_f2ocl.state.class_means import MASKED_LOGIT
 
 __all__ = ["MASKED_LOGIT", "EnsembleHead", "LDAHead", "NCMHead", "RidgeHead"]

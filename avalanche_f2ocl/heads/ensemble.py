@@ -6,8 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from avalanche_f2ocl.class_means import ClassMeans
-from avalanche_f2ocl.heads.mask import mask_unseen
+from avalanche_f2ocl.state.class_means import ClassMeans, mask_unseen
 
 
 class EnsembleHead(ClassMeans):

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from avalanche_f2ocl.class_means import ClassMeans
 from avalanche_f2ocl.config import HeadOptions
 from avalanche_f2ocl.heads.ensemble import EnsembleHead
 from avalanche_f2ocl.heads.lda import LDAHead
 from avalanche_f2ocl.heads.ncm import NCMHead
 from avalanche_f2ocl.heads.ridge import RidgeHead
+from avalanche_f2ocl.state.class_means import ClassMeans
 
 
 def make_head(options: HeadOptions, dim: int, seed: int = 0) -> ClassMeans:

@@ -4,8 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from avalanche_f2ocl.class_means import ClassMeans
-from avalanche_f2ocl.heads.mask import mask_unseen
+from avalanche_f2ocl.state.class_means import ClassMeans, mask_unseen
 
 
 class NCMHead(ClassMeans):

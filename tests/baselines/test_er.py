@@ -6,7 +6,7 @@ from avalanche.training.plugins import EvaluationPlugin
 from avalanche_f2ocl import class_incremental_stream, f2ocl_metrics
 from avalanche_f2ocl.baselines import ER
 from avalanche_f2ocl.baselines.linear import LinearStrategy
-from avalanche_f2ocl.online import run_online
+from avalanche_f2ocl.evaluation.by_groups import run_online
 from tests.helpers import train_online
 
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from avalanche_f2ocl.backbone import PromptableViT
+from avalanche_f2ocl.backbone.vit import PromptableViT
 from avalanche_f2ocl.baselines.linear import LinearModel, LinearStrategy
 from tests.helpers import assert_same_state, learned, train_online
 

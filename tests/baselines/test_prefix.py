@@ -2,7 +2,7 @@ import pytest
 import torch
 from timm.layers import Attention
 
-from avalanche_f2ocl.backbone import PromptableViT
+from avalanche_f2ocl.backbone.vit import PromptableViT
 from avalanche_f2ocl.baselines.prefix import prefix_tuning
 
 

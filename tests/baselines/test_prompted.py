@@ -5,7 +5,7 @@ import torch
 from timm.models import VisionTransformer
 from torch.nn import functional as F
 
-from avalanche_f2ocl.backbone import PromptableViT
+from avalanche_f2ocl.backbone.vit import PromptableViT
 from avalanche_f2ocl.baselines.dualprompt import DualPromptModel
 from avalanche_f2ocl.baselines.l2p import L2PModel
 from avalanche_f2ocl.baselines.prefix import prefix_tuning

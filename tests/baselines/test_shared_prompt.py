@@ -3,7 +3,7 @@ import torch
 from timm.models import VisionTransformer
 from torch.nn import functional as F
 
-from avalanche_f2ocl.backbone import PromptableViT
+from avalanche_f2ocl.backbone.vit import PromptableViT
 from avalanche_f2ocl.baselines.prefix import prefix_tuning
 from avalanche_f2ocl.baselines.shared_prompt import SharedPrompt, SharedPromptModel
 from avalanche_f2ocl.rng import generator

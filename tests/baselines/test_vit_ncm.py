@@ -3,8 +3,8 @@ import torch
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from avalanche_f2ocl import ViTNCM
-from avalanche_f2ocl.backbone import PromptableViT
-from avalanche_f2ocl.vit_ncm_model import ViTNCMModel
+from avalanche_f2ocl.backbone.vit import PromptableViT
+from avalanche_f2ocl.models.vit_ncm import ViTNCMModel
 from tests.helpers import as_tensors, train_online
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from benchmarks import runner, table1, variants
+from benchmarks.paper import table1
+from benchmarks.runs import runner, variants
 
 
 @pytest.fixture
@@ -40,24 +41,24 @@ def few_digits(monkeypatch):
 
 def test_table1_goes_on_where_it_stopped(tmp_path, run_here, few_digits):
     arguments = ["--seeds", "0", "--results", str(tmp_path), "--cache", str(tmp_path / "cache"), "--methods", "vit-ncm"]
-    run_here("benchmarks.table1", *arguments)
+    run_here("benchmarks.paper.table1", *arguments)
     first = tmp_path / "table1-small" / "vit-ncm-digits-micro_vit-s0.json"
     before = first.stat().st_mtime_ns
     record = json.loads(first.read_text())
     assert 60 < record["A_n"] < 80 and record["config"]["cached_queries"]
-    printed = run_here("benchmarks.table1", *arguments, "lwf", "--jobs", "2")
+    printed = run_here("benchmarks.paper.table1", *arguments, "lwf", "--jobs", "2")
     assert first.stat().st_mtime_ns == before
     assert f"| vit-ncm | 0 | {record['A_n']:.2f}" in printed and "| lwf | " in printed
 
 
 def test_a_data_set_that_is_not_there_is_named(tmp_path, run_here):
     with pytest.raises(SystemExit, match="caltech101: allowed are digits cifar100"):
-        run_here("benchmarks.table1", "--datasets", "caltech101", "--results", str(tmp_path))
+        run_here("benchmarks.paper.table1", "--datasets", "caltech101", "--results", str(tmp_path))
 
 
 def test_runs_are_processes_of_their_own_and_failed_ones_are_counted(tmp_path, monkeypatch, few_digits, capfd):
     options = ["--methods", "vit-ncm", "--seeds", "0", "--device", "nonsense", "--results", str(tmp_path)]
-    monkeypatch.setattr(sys, "argv", ["benchmarks.table1", *options])
+    monkeypatch.setattr(sys, "argv", ["benchmarks.paper.table1", *options])
     with pytest.raises(SystemExit, match="every run failed"):
         table1.main()
     assert "string: nonsense" in capfd.readouterr().err
@@ -65,7 +66,7 @@ def test_runs_are_processes_of_their_own_and_failed_ones_are_counted(tmp_path, m
 
 def test_sweep(tmp_path, run_here):
     printed = run_here(
-        "benchmarks.sweep", "--method", "lwf", "--option", "lr", "--values", "0.001", "0.1", "--seeds", "0",
+        "benchmarks.runs.sweep", "--method", "lwf", "--option", "lr", "--values", "0.001", "0.1", "--seeds", "0",
         "--jobs", "2", "--results", str(tmp_path), "--", "--dataset", "digits", "--backbone", "micro_vit",
         "--groups", "5", "--train-per-class", "10", "--test-per-class", "5",
     )  # fmt: skip
@@ -82,7 +83,7 @@ SMALLEST = ["--", "--dataset", "digits", "--backbone", "micro_vit", "--groups", 
 
 def test_ablation_runs_what_is_asked_for_and_compares_with_the_default(tmp_path, run_here):
     only = ["--only", "default", "no prompt", "prompt_length=1"]
-    out = run_here("benchmarks.ablation", "--results", str(tmp_path), *only, *SMALLEST)
+    out = run_here("benchmarks.paper.ablation", "--results", str(tmp_path), *only, *SMALLEST)
     rows = {line.split(" | ")[0]: line for line in out.splitlines() if line.startswith("| ")}
     assert list(rows) == ["| variant", "| default", "| no prompt", "| prompt_length=1"]
     assert "to default" in rows["| variant"]
@@ -92,7 +93,7 @@ def test_ablation_runs_what_is_asked_for_and_compares_with_the_default(tmp_path,
 
 def test_every_variant_of_the_ablation_is_an_option_other_than_the_default():
     from avalanche_f2ocl.config import F2OCLConfig
-    from benchmarks.ablation import OPTIONS
+    from benchmarks.paper.ablation import OPTIONS
 
     default = F2OCLConfig()
     for name, values in OPTIONS.items():
@@ -101,7 +102,7 @@ def test_every_variant_of_the_ablation_is_an_option_other_than_the_default():
 
 
 def test_table2(tmp_path, run_here):
-    out = run_here("benchmarks.table2", "--results", str(tmp_path), *SMALLEST)
+    out = run_here("benchmarks.paper.table2", "--results", str(tmp_path), *SMALLEST)
     assert "| mean keys | 0 | " in out and "| gradient keys, own label's prompt | 0 | " in out
     (path,) = (tmp_path / "table2" / "gradient keys").glob("*.json")
     assert json.loads(path.read_text())["config"]["key_update"] == "gradient"
@@ -109,7 +110,7 @@ def test_table2(tmp_path, run_here):
 
 def test_passes_and_keys(tmp_path, run_here):
     arguments = ["--passes", "1", "2", "--keys", "1", "3", "--results", str(tmp_path), *SMALLEST]
-    run_here("benchmarks.passes_keys", *arguments)
+    run_here("benchmarks.paper.passes_keys", *arguments)
     folder = tmp_path / "passes_keys"
     rows = json.loads((folder / "heat_map.json").read_text())
     for row in rows:
@@ -129,17 +130,18 @@ def test_forgetting_is_the_first_column_of_the_accuracy_matrices(tmp_path, run_h
         record = {"method": "vit-ncm", "dataset": "toy", "backbone": "vit", "seed": seed}
         record["T"] = [[first[0], None], [first[1], 30]]
         (folder / f"{seed}.json").write_text(json.dumps(record))
-    out = run_here("benchmarks.forgetting", "--table", "some-table", "--dataset", "toy", "--results", str(tmp_path))
+    where = ("--table", "some-table", "--dataset", "toy", "--results", str(tmp_path))
+    out = run_here("benchmarks.paper.forgetting", *where)
     assert "| vit-ncm | 2 | 80.0 | 65.0 |" in out
     assert (tmp_path / "forgetting" / "toy-vit.csv").read_text().splitlines()[1] == "vit-ncm,2,80.0,65.0"
     assert_is_a_picture(tmp_path / "forgetting" / "toy-vit.png")
-    with pytest.raises(SystemExit, match="run benchmarks.table1 first"):
-        run_here("benchmarks.forgetting", "--dataset", "none", "--results", str(tmp_path))
+    with pytest.raises(SystemExit, match="run benchmarks.paper.table1 first"):
+        run_here("benchmarks.paper.forgetting", "--dataset", "none", "--results", str(tmp_path))
 
 
 def test_embeddings(tmp_path, run_here):
     arguments = ["--methods", "f2ocl", "l2p-mask", "--classes", "4", "--images", "3", "--results", str(tmp_path)]
-    run_here("benchmarks.embeddings", *arguments, *SMALLEST)
+    run_here("benchmarks.paper.embeddings", *arguments, *SMALLEST)
     folder = tmp_path / "embeddings"
     points = json.loads((folder / "points.json").read_text())
     assert Counter(p["representation"] for p in points) == dict.fromkeys(["pixels", "ViT", "f2ocl", "l2p-mask"], 12)
@@ -157,13 +159,13 @@ def assert_is_a_picture(path):
 
 def test_stale_sums_lose_nothing_where_prompts_do_not_move(tmp_path, run_here, monkeypatch):
     """And something where they do: one head on the same training, and the oracle."""
-    from benchmarks import stale_sums
+    from benchmarks.beyond import stale_sums
 
     still = {"prompt_assignment": "shared", "lr": 1e-9}
     monkeypatch.setattr(stale_sums, "PROMPTS", {"still": still, "moving": {"prompt_assignment": "shared"}})
     monkeypatch.setattr(stale_sums, "HEADS", {"ncm": {}})
     printed = run_here(
-        "benchmarks.stale_sums", "--dataset", "digits", "--backbone", "micro_vit", "--groups", "5",
+        "benchmarks.beyond.stale_sums", "--dataset", "digits", "--backbone", "micro_vit", "--groups", "5",
         "--train-per-class", "8", "--test-per-class", "5", "--quiet", "--results", str(tmp_path),
     )  # fmt: skip
     rows = json.loads((tmp_path / "stale_sums" / "digits.json").read_text())

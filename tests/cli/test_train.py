@@ -6,8 +6,8 @@ import torch
 from avalanche_f2ocl import F2OCLModel
 from avalanche_f2ocl.cli import train
 from avalanche_f2ocl.cli.images import minibatches
-from avalanche_f2ocl.learned_models import load_model
-from avalanche_f2ocl.vit_ncm_model import ViTNCMModel
+from avalanche_f2ocl.models.loading import load_model
+from avalanche_f2ocl.models.vit_ncm import ViTNCMModel
 
 MICRO = ("--backbone", "micro_vit", "--quiet")
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from timm.models import VisionTransformer
 from torch.utils.data import Dataset
 
-from avalanche_f2ocl.rows import ClassRows
-from avalanche_f2ocl.skipped_batches import SkippedBatches
-from avalanche_f2ocl.undo import Undo
-from benchmarks.bad_batches import CLASSES, KINDS, Case, Failure, harm, random_case, refusals, same, state
+from avalanche_f2ocl.metrics.training import SkippedBatches
+from avalanche_f2ocl.state.rows import ClassRows
+from avalanche_f2ocl.state.undo import Undo
+from benchmarks.trust.bad_batches import CLASSES, KINDS, Case, Failure, harm, random_case, refusals, same, state
 from tests.contracts.strategies import STRATEGIES
 from tests.helpers import as_tensors
 

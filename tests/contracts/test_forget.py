@@ -7,8 +7,8 @@ from torch import nn
 
 from avalanche_f2ocl.baselines.lwf import HeadLwFPlugin
 from avalanche_f2ocl.heads import MASKED_LOGIT
-from avalanche_f2ocl.optim import remove_row
-from avalanche_f2ocl.rows import ClassRows
+from avalanche_f2ocl.state.row_adam import remove_row
+from avalanche_f2ocl.state.rows import ClassRows
 from tests.contracts.strategies import STRATEGIES
 from tests.helpers import as_tensors, assert_same_state, learned, train_online
 
@@ -64,7 +64,8 @@ def test_it_is_never_predicted_and_the_logits_lose_its_column(name, strategy, di
     assert after.shape == (len(images), 3) and gone not in model.predict(images).tolist()
     # There an image whose nearest key has gone gets another prompt, or all classes are solved for together.
     if not name.startswith(("f2ocl", "random", "vit-ridge")):
-        assert torch.equal(after, others(before.T, 1).T)
+        # Not bit for bit: some processors round products with three columns otherwise than with four.
+        torch.testing.assert_close(after, others(before.T, 1).T, rtol=1e-5, atol=1e-6)
     columns = []
     strategy.plugins.append(type("Columns", (SupervisedPlugin,), {
         "after_eval_forward": lambda self, s, **k: columns.append(s.mb_output)

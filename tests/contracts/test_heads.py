@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from avalanche_f2ocl.class_means import ClassMeans
 from avalanche_f2ocl.heads import MASKED_LOGIT, EnsembleHead, LDAHead, NCMHead, RidgeHead
+from avalanche_f2ocl.state.class_means import ClassMeans
 
 HEADS = {
     "ncm-cosine": lambda dim: NCMHead(dim, "cosine"),
@@ -69,7 +69,9 @@ def test_growing_changes_no_score_and_masks_the_new_class(make, blobs):
     before = head.logits(z)
     head.add_rows(2)
     after = head.logits(z)
-    assert torch.equal(after[:, :3], before) and (after[:, 3:] == MASKED_LOGIT).all()
+    # Not bit for bit: some processors round products with five columns otherwise than with three.
+    torch.testing.assert_close(after[:, :3], before, rtol=1e-5, atol=1e-6)
+    assert (after[:, 3:] == MASKED_LOGIT).all()
 
 
 def test_no_class_and_no_sample(make):

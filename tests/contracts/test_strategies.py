@@ -18,8 +18,8 @@ from avalanche.training.plugins import EvaluationPlugin, ReplayPlugin
 from torch.utils.data import DataLoader
 
 from avalanche_f2ocl import f2ocl_metrics
+from avalanche_f2ocl.datasets.image_tensors import ImageTensors
 from avalanche_f2ocl.heads import MASKED_LOGIT
-from avalanche_f2ocl.image_tensors import ImageTensors
 from tests.contracts.strategies import STRATEGIES
 from tests.helpers import as_tensors, assert_same_state, learned, train_online
 

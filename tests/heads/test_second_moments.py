@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from avalanche_f2ocl.heads import LDAHead, RidgeHead
-from avalanche_f2ocl.undo import Undo
+from avalanche_f2ocl.state.undo import Undo
 
 HEADS = {
     "lda": lambda: LDAHead(4),

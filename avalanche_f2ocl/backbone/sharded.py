@@ -1,0 +1,54 @@
+"""A frozen ViT whose forward passes several processes share."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from avalanche_f2ocl.backbone.vit import PromptableViT
+from avalanche_f2ocl.ranks import Share, all_equal, gather_rows, own_share, sum_gradients
+
+
+class ShardedViT(PromptableViT):
+    """A :class:`PromptableViT` that encodes its process's share of each mini-batch and gathers the embeddings of all.
+
+    Everything behind it (loss, keys, prototypes, heads, metrics) sees the whole mini-batch in every process and so
+    stays the same in all; the gradient of the prompts is summed over the processes. All must make the same calls in the
+    same order.
+
+    Args:
+        vit, args, options: as :class:`PromptableViT`.
+
+    Raises:
+        ValueError: the processes' weights differ.
+    """
+
+    def __init__(self, vit: Any, *args: Any, **options: Any) -> None:
+        super().__init__(vit, *args, **options)
+        if not all_equal(self.checksum):
+            raise ValueError("the processes have backbones with different weights: load the same, or seed their making")
+
+    def tokens(self, images: Tensor) -> Tensor:
+        """Tokens of the process's share of ``images (B, C, H, W)``, which know that they are one."""
+        share = own_share(len(images))
+        tokens = super().tokens(share.of(images))
+        tokens.share = share  # type: ignore[attr-defined]
+        return tokens
+
+    def encode_tokens(self, tokens: Tensor, prompts: Tensor | None = None) -> Tensor:
+        share = tokens.share  # type: ignore[attr-defined]
+        return gather_rows(super().encode_tokens(tokens, _own(prompts, share)), share)
+
+    def encode_layers(self, tokens: Tensor, prompts: Tensor | None = None, last: int = 4) -> tuple[Tensor, Tensor]:
+        share = tokens.share  # type: ignore[attr-defined]
+        z, layers = super().encode_layers(tokens, _own(prompts, share), last)
+        return gather_rows(z, share), gather_rows(layers, share)
+
+
+def _own(prompts: Tensor | None, share: Share) -> Tensor | None:
+    """Of prompts for each sample this process's."""
+    if prompts is None:
+        return None
+    if prompts.requires_grad and torch.is_grad_enabled():
+        prompts = sum_gradients(prompts)
+    return share.of(prompts) if len(prompts) == share.total else prompts

@@ -1,0 +1,233 @@
+"""A frozen ViT that takes prompts among its tokens."""
+
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager, nullcontext
+from copy import deepcopy
+from functools import cached_property, partial
+
+import torch
+from timm.data import resolve_model_data_config
+from timm.models import VisionTransformer
+from torch import Tensor, nn
+
+from avalanche_f2ocl.backbone.attention import gradient_attention
+from avalanche_f2ocl.backbone.cuda_graphs import CapturedCalls
+from avalanche_f2ocl.backbone.devices import working_dtype
+from avalanche_f2ocl.backbone.preprocessing import ImagePreparation
+from avalanche_f2ocl.config import check_choice
+from avalanche_f2ocl.safe_file import tensors_sha256
+
+
+class PromptableViT(nn.Module):
+    """Wraps a timm ``VisionTransformer``: images and prompts in, one embedding per image out.
+
+    The ViT is frozen (``requires_grad_(False)`` and always in evaluation mode), its classifier unused.
+    Prompts stand between the prefix tokens (CLS, registers) and the patches. Without prompts the
+    embedding is the stock model's.
+
+    Args:
+        vit: a timm ``VisionTransformer``; frozen in place.
+        readout: ``"cls"``, ``"prompt"`` (CLS where there is no prompt) or ``"patch"``, after the last norm.
+        prompt_position: ``"none"``, or ``"cls"`` to add the class token's position embedding to prompts.
+        normalise: ``"backbone"``, mean and deviation from the ViT's configuration, or ``"unit"``, [0, 1].
+        inputs: ``"auto"`` or ``"normalised"``, see :func:`avalanche_f2ocl.checks.check_images`.
+        precision: of weights and tokens, ``"float32"``; ``"bfloat16"``, in a copy of the ViT; or ``"auto"``, see
+            :func:`avalanche_f2ocl.backbone.devices.working_dtype`. Embeddings are float32 either way.
+        device: where it is going to run, by which ``"auto"`` goes; default where the ViT is.
+        capture: whether passes inside :meth:`replay` become CUDA graphs: ``"auto"``, on CUDA; True, or else an error.
+        compile: whether to compile the ViT's blocks, in place; needs a C++ compiler, and a minute at the first pass.
+
+    Attributes:
+        embed_dim: length D of the embedding.
+        image_size: side S of the square image the ViT takes, in pixels.
+        name: architecture and tag of the ViT's configuration.
+        dtype: of weights and tokens.
+        weights: the ViT as it came, in its own precision.
+
+    Raises:
+        ValueError: an option that is not allowed, or that needs a class token the ViT does not have.
+
+    Example:
+        >>> from avalanche_f2ocl.backbone.load import load_backbone
+        >>> vit = load_backbone("micro_vit")
+        >>> images = torch.zeros(2, 3, 32, 32, dtype=torch.uint8)
+        >>> vit.encode(images).shape, vit.encode(images, torch.zeros(1, 5, 128)).shape
+        (torch.Size([2, 128]), torch.Size([2, 128]))
+    """
+
+    def __init__(
+        self,
+        vit: VisionTransformer,
+        readout: str = "cls",
+        prompt_position: str = "none",
+        normalise: str = "backbone",
+        inputs: str = "auto",
+        precision: str = "auto",
+        device: str | torch.device | None = None,
+        capture: str | bool = "auto",
+        compile: bool = False,
+    ) -> None:
+        super().__init__()
+        for name, value in (
+            ("readout", readout),
+            ("prompt_position", prompt_position),
+            ("normalise", normalise),
+            ("inputs", inputs),
+            ("precision", precision),
+            ("capture", capture),
+            ("compile", compile),
+        ):
+            check_choice(name, value)
+        if readout != "patch" and not vit.has_class_token:
+            raise ValueError(f"readout={readout!r}: this backbone has no class token; allowed is 'patch'")
+        if prompt_position == "cls" and (not vit.has_class_token or vit.no_embed_class or vit.pos_embed is None):
+            raise ValueError("prompt_position='cls': this backbone's class token has no position; allowed is 'none'")
+        self._weights = (vit.requires_grad_(False).eval(),)  # in a tuple: no part of the module
+        device = torch.device(device or vit.patch_embed.proj.weight.device)
+        if capture is True and device.type != "cuda":
+            raise ValueError(f"capture=True needs CUDA: on device {str(device)!r} allowed are 'auto' and False")
+        self.precision, self.dtype = precision, working_dtype(precision, vit.embed_dim, device)
+        self.vit = vit if self.dtype == torch.float32 else deepcopy(vit).to(self.dtype)
+        self._compiled = compile
+        if compile:
+            for block in self.vit.blocks:
+                block.compile()
+        self._captured = CapturedCalls(required=capture is True) if capture else None
+        self._replaying = False
+        self.readout, self.prompt_position, self.normalise, self.inputs = readout, prompt_position, normalise, inputs
+        self.embed_dim: int = vit.embed_dim
+        self.image_size: int = vit.patch_embed.img_size[0]
+        data = resolve_model_data_config(vit)
+        self.prepare = ImagePreparation(
+            self.image_size,
+            mean=data["mean"] if normalise == "backbone" else (0.0,) * 3,
+            std=data["std"] if normalise == "backbone" else (1.0,) * 3,
+            interpolation="bilinear" if data["interpolation"] == "bilinear" else "bicubic",
+            inputs=inputs,
+        )
+        cfg = getattr(vit, "pretrained_cfg", None) or {}
+        self.name = ".".join(filter(None, [cfg.get("architecture") or type(vit).__name__, cfg.get("tag")]))
+
+    @property
+    def weights(self) -> VisionTransformer:
+        return self._weights[0]
+
+    @cached_property
+    def checksum(self) -> str:
+        """SHA-256 of the weights as they came: the same for the same backbone, wherever it was loaded from."""
+        return tensors_sha256(self.weights.state_dict())
+
+    def train(self, mode: bool = True) -> "PromptableViT":
+        """Stays in evaluation mode: a frozen backbone has no dropout."""
+        return super().train(False)
+
+    @torch.no_grad()
+    def tokens(self, images: Tensor) -> Tensor:
+        """Images ``(B, C, H, W)`` to the blocks' input ``(B, T, D)``, the same for every prompt."""
+        vit = self.vit
+        x = vit.patch_embed(self.prepare(images).to(self.dtype))
+        return vit.norm_pre(vit.patch_drop(vit._pos_embed(x)))
+
+    def encode_tokens(self, tokens: Tensor, prompts: Tensor | None = None) -> Tensor:
+        """Embeds tokens under prompts.
+
+        Args:
+            tokens: ``(B, T, D)`` from :meth:`tokens`.
+            prompts: ``(B, L, D)``, or ``(1, L, D)`` for one prompt for all; gradients flow to it.
+
+        Returns:
+            ``(B, D)``.
+        """
+        (z,) = self._run("tokens", self._encode_tokens, tokens, prompts)
+        return z
+
+    def encode_layers(self, tokens: Tensor, prompts: Tensor | None = None, last: int = 4) -> tuple[Tensor, Tensor]:
+        """The same, and what the last blocks put out on the way, from one forward pass.
+
+        Args:
+            tokens, prompts: as :meth:`encode_tokens`.
+            last: how many blocks; all where the ViT has fewer.
+
+        Returns:
+            The embedding ``(B, D)``, and the blocks' outputs ``(B, last, K, D)``: the class token (where the ViT
+            has one) and the mean over the patches.
+        """
+        z, layers = self._run(("layers", last), partial(self._encode_layers, last), tokens, prompts)
+        return z, layers
+
+    @contextmanager
+    def replay(self) -> Iterator[None]:
+        """While it lasts, passes may be replayed as CUDA graphs: for training, whose mini-batches have one shape.
+
+        Not where hooks of the ViT depend on anything but the pass's arguments, nor where gradients are taken of more
+        than the latest pass.
+        """
+        outer, self._replaying = self._replaying, True
+        try:
+            yield
+        finally:
+            self._replaying = outer
+
+    def _run(
+        self, name: Hashable, function: Callable[..., tuple[Tensor, ...]], tokens: Tensor, prompts: Tensor | None
+    ) -> tuple[Tensor, ...]:
+        tensors = (tokens,) if prompts is None else (tokens, prompts)
+        # Without prompts a gradient can be wanted, too: by hooks that put prefixes into the blocks.
+        learns = torch.is_grad_enabled() and (prompts is None or prompts.requires_grad)
+        with gradient_attention(tokens) if learns and not self._compiled else nullcontext():
+            if self._captured is None or not self._replaying:
+                return function(*tensors)
+            return self._captured(name, function, *tensors)
+
+    def _apply(self, fn: Callable, recurse: bool = True) -> "PromptableViT":
+        places = [tensor.data_ptr() for tensor in self.vit.parameters()]
+        super()._apply(fn, recurse)
+        if self._captured is not None and places != [tensor.data_ptr() for tensor in self.vit.parameters()]:
+            self._captured.clear()
+        return self
+
+    def _encode_tokens(self, tokens: Tensor, prompts: Tensor | None = None) -> tuple[Tensor]:
+        x, length = self._insert(tokens, prompts)
+        return (self._embedding(self.vit.blocks(x), length),)
+
+    def _encode_layers(self, last: int, tokens: Tensor, prompts: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        x, length = self._insert(tokens, prompts)
+        first_patch, outputs = self.vit.num_prefix_tokens + length, []
+        for block in self.vit.blocks:
+            x = block(x)
+            parts = [x[:, 0]] if self.vit.has_class_token else []
+            outputs.append(torch.stack([*parts, x[:, first_patch:].mean(1)], dim=1).float())
+        return self._embedding(x, length), torch.stack(outputs[-last:], dim=1)
+
+    def _insert(self, tokens: Tensor, prompts: Tensor | None) -> tuple[Tensor, int]:
+        """Puts prompts behind the prefix tokens; also their number."""
+        if prompts is None:
+            return tokens, 0
+        vit, prefix = self.vit, self.vit.num_prefix_tokens
+        if self.prompt_position == "cls":
+            assert vit.pos_embed is not None  # checked at construction
+            prompts = prompts + vit.pos_embed[:, :1]
+        # Not len(tokens): an exported program would then take mini-batches of one size.
+        prompts = prompts.to(tokens.dtype).expand(tokens.shape[0], -1, -1)
+        return torch.cat([tokens[:, :prefix], prompts, tokens[:, prefix:]], dim=1), prompts.shape[1]
+
+    def _embedding(self, x: Tensor, length: int) -> Tensor:
+        """The readout of the last block's output, with ``length`` prompt tokens in it."""
+        vit, prefix = self.vit, self.vit.num_prefix_tokens
+        x = vit.norm(x)
+        if self.readout == "patch":
+            x = x[:, prefix + length :].mean(1)
+        elif self.readout == "prompt" and length > 0:
+            x = x[:, prefix : prefix + length].mean(1)
+        else:
+            x = x[:, 0]
+        return vit.fc_norm(x).float()
+
+    @torch.no_grad()
+    def query(self, images: Tensor, tokens: Tensor) -> Tensor:
+        """The unprompted embedding q, ``(B, D)``, of images whose tokens are known already."""
+        return self.encode_tokens(tokens)
+
+    def encode(self, images: Tensor, prompts: Tensor | None = None) -> Tensor:
+        """``f(x)`` or ``f(x, p)``: images ``(B, C, H, W)`` and prompts as above to ``(B, D)``."""
+        return self.encode_tokens(self.tokens(images), prompts)

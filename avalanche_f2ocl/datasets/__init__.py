@@ -1,0 +1,5 @@
+"""Image data sets, decoded once into memory."""
+
+from avalanche_f2ocl.datasets.loading import LoadedData, imagenet_r, keep_per_class, load
+
+__all__ = ["LoadedData", "imagenet_r", "keep_per_class", "load"]

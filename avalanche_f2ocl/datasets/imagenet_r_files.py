@@ -1,0 +1,148 @@
+"""ImageNet-R: 30,000 renditions (art, cartoons, toys, ...) of 200 ImageNet classes, split 80/20 by class.
+
+Data: Hendrycks et al., The Many Faces of Robustness, 2021. They publish one part only; F2OCL
+(arXiv 2510.00467, Experiments) trains on 80 % of each class. Which 80 %, is fixed here.
+"""
+
+import hashlib
+import re
+import tarfile
+from io import BytesIO
+from os import PathLike
+from pathlib import Path, PurePosixPath
+
+import torch
+
+from avalanche_f2ocl.datasets.class_folders import SPLITS, ImageFiles
+from avalanche_f2ocl.datasets.download import check_file, download
+from avalanche_f2ocl.datasets.image_source import is_image
+from avalanche_f2ocl.rng import generator
+
+URL = "https://people.eecs.berkeley.edu/~hendrycks/imagenet-r.tar"
+SIZE = 2_191_079_936
+"""Of the archive, in bytes, as tensorflow_datasets lists it."""
+MD5 = "a61312130a589d0ca1a8fca1f2bd3337"
+"""Of the archive, as several libraries of data sets check it."""
+CLASSES = 200
+IMAGES = 30_000
+TRAINING_SHARE = 0.8
+
+
+class ImageNetRFiles(ImageFiles):
+    """Lists ImageNet-R by split and class, and decodes the images asked for.
+
+    Read is the folder ``<root>/imagenet-r`` if there is one, else the archive ``<root>/imagenet-r.tar``
+    (2.2 GB, never unpacked). Its size and MD5 are checked every time, which takes seconds.
+
+    The split: the file names of a class, sorted, are permuted by a generator of (``split_seed``, WordNet
+    id); the first 80 %, rounded to the nearest whole number, are for training. So it depends on names
+    only. The archive's MD5 fixes the names; a hash to compare ``split_sha256`` with is not shipped, as the
+    archive could not be had when this was written. A folder is only checked for its number of images.
+
+    Args:
+        root: folder; default Avalanche's data folder.
+        download: whether to fetch the archive if neither is there.
+        split_seed: another one gives another split.
+
+    Attributes:
+        class_names: from the archive's README.txt, else WordNet ids; labels follow the sorted ids.
+        names: per split, ``<WordNet id>/<file>``.
+        labels: per split, ``(N,)`` int64.
+        split_sha256: of the names, see :func:`split_sha256`; equal hashes, equal splits.
+
+    Raises:
+        TypeError: ``root`` is no path, ``split_seed`` no int.
+        FileNotFoundError: neither is there, and ``download=False``.
+        ValueError: a damaged archive, or other than 30,000 images in 200 classes.
+        OSError: the download failed.
+
+    Example:
+        >>> files = ImageNetRFiles("data")  # doctest: +SKIP
+        >>> sum(map(len, files.names.values()))  # doctest: +SKIP
+        30000
+    """
+
+    def __init__(self, root: str | PathLike | None = None, download: bool = True, split_seed: int = 0) -> None:
+        if isinstance(split_seed, bool) or not isinstance(split_seed, int):
+            raise TypeError(f"split_seed={split_seed!r}: must be an int, is {type(split_seed).__name__}")
+        folder = _data_folder(root) / "imagenet-r"
+        if folder.is_dir():
+            self.path = folder
+            self._open = lambda name: (folder / name).open("rb")
+            listed = [p.relative_to(folder).as_posix() for pattern in ("*.txt", "*/*") for p in folder.glob(pattern)]
+        else:
+            self.path = _archive(folder.with_suffix(".tar"), download)
+            with tarfile.open(self.path, "r:") as archive:
+                members = {PurePosixPath(m.name).as_posix(): (m.offset_data, m.size) for m in archive if m.isfile()}
+            places = {name.removeprefix("imagenet-r/"): place for name, place in members.items()}
+            self._open = lambda name: _part_of(self.path, *places[name])
+            listed = list(places)
+        by_wnid = _by_wnid(listed)
+        images = sum(map(len, by_wnid.values()))
+        if (len(by_wnid), images) != (CLASSES, IMAGES):
+            raise ValueError(
+                f"{str(self.path)!r} has {images} images in {len(by_wnid)} folders <WordNet id>/, expected are "
+                f"{IMAGES} in {CLASSES}: unpack {URL} again, or delete it to have it downloaded"
+            )
+        parts = {wnid: _split(wnid, names, split_seed) for wnid, names in by_wnid.items()}
+        self._set({split: {wnid: part[i] for wnid, part in parts.items()} for i, split in enumerate(SPLITS)})
+        self.split_sha256 = split_sha256(self.names)
+        if "README.txt" in listed:
+            with self._open("README.txt") as file:
+                readable = dict(re.findall(r"^(n\d{8})\s+(\S.*?)\s*$", file.read().decode(errors="replace"), re.M))
+            self.class_names = [readable.get(wnid, wnid) for wnid in self.class_names]
+
+
+def split_sha256(names: dict[str, list[str]]) -> str:
+    r"""SHA-256 of a split: its lines ``<split> <name>\n``, sorted, in UTF-8.
+
+    Example:
+        >>> split_sha256({"train": ["n01443537/art_0.jpg"], "test": ["n01443537/toy_1.jpg"]})[:8]
+        '6481866e'
+    """
+    lines = sorted(f"{split} {name}\n" for split, part in names.items() for name in part)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def _data_folder(root: str | PathLike | None) -> Path:
+    if root is None:
+        from avalanche.benchmarks.datasets import default_dataset_location
+
+        return Path(default_dataset_location("imagenet-r"))
+    if not isinstance(root, (str, PathLike)):
+        raise TypeError(f"root={root!r}: must be the path of a folder, is {type(root).__name__}")
+    return Path(root)
+
+
+def _archive(path: Path, fetch: bool) -> Path:
+    if path.exists():
+        check_file(path, SIZE, MD5)
+    elif fetch:
+        download(URL, path, SIZE, MD5)
+    else:
+        raise FileNotFoundError(
+            f"neither {str(path)!r} nor the folder {str(path.with_suffix(''))!r} is there: "
+            f"say download=True, or fetch {URL} by hand"
+        )
+    return path
+
+
+def _part_of(path: Path, start: int, size: int) -> BytesIO:
+    with path.open("rb") as file:
+        file.seek(start)
+        return BytesIO(file.read(size))
+
+
+def _by_wnid(listed: list[str]) -> dict[str, list[str]]:
+    """Images by WordNet id, both ascending."""
+    by_wnid: dict[str, list[str]] = {}
+    for name in sorted(listed):
+        if (match := re.fullmatch(r"(n\d{8})/[^/]+", name)) and is_image(name):
+            by_wnid.setdefault(match[1], []).append(name)
+    return by_wnid
+
+
+def _split(wnid: str, names: list[str], seed: int) -> tuple[list[str], list[str]]:
+    order = torch.randperm(len(names), generator=generator(seed, f"imagenet-r-split-{wnid}")).tolist()
+    cut = round(TRAINING_SHARE * len(names))
+    return sorted(names[i] for i in order[:cut]), sorted(names[i] for i in order[cut:])

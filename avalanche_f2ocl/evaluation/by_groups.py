@@ -1,0 +1,82 @@
+"""One run over a stream: train on each group in mini-batches, evaluate on the groups so far."""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from avalanche.benchmarks import CLScenario
+from avalanche.training.templates import SupervisedTemplate
+from tqdm import tqdm
+
+from avalanche_f2ocl.evaluation.progress import CountImages
+from avalanche_f2ocl.metrics.groups import AccuracyMatrix
+from avalanche_f2ocl.ranks import is_first
+from avalanche_f2ocl.streams.online import online_stream
+
+
+@dataclass(frozen=True)
+class OnlineResult:
+    """Figures of merit of a run, as fractions.
+
+    Attributes:
+        T: accuracy matrix ``(n, n)``, NaN above the diagonal.
+        A_n, A_n_samples, F_n, A_k, UB, random_key: after the last group; None where a strategy has none.
+        seconds: training and evaluation.
+    """
+
+    T: np.ndarray
+    A_n: float
+    A_n_samples: float
+    F_n: float | None
+    A_k: float | None
+    UB: float | None
+    random_key: float | None
+    seconds: float
+
+
+def run_online(strategy: SupervisedTemplate, benchmark: CLScenario, progress: bool = True) -> OnlineResult:
+    """Trains a strategy on a benchmark online and evaluates it after each group.
+
+    Samples keep the stream's order and come in mini-batches of ``strategy.train_mb_size``. After group i
+    the test samples of groups 1 to i are evaluated.
+
+    Args:
+        strategy: with :func:`avalanche_f2ocl.f2ocl_metrics` in its evaluator.
+        benchmark: for example from :func:`avalanche_f2ocl.class_incremental_stream`.
+        progress: show a bar that counts training and test images.
+
+    Raises:
+        ValueError: the evaluator lacks the metrics.
+
+    Example:
+        >>> from avalanche.training.plugins import EvaluationPlugin
+        >>> from avalanche_f2ocl import ViTNCM, class_incremental_stream, f2ocl_metrics
+        >>> stream = class_incremental_stream("digits", groups=2, train_per_class=5, test_per_class=5)
+        >>> strategy = ViTNCM(backbone="micro_vit", evaluator=EvaluationPlugin(*f2ocl_metrics()))
+        >>> run_online(strategy, stream, progress=False).T.shape
+        (2, 2)
+    """
+    matrix = next((m for m in strategy.evaluator.metrics if isinstance(m, AccuracyMatrix)), None)
+    if matrix is None:
+        raise ValueError("the strategy's evaluator has no AccuracyMatrix: make it EvaluationPlugin(*f2ocl_metrics())")
+    start = time.perf_counter()
+    test = benchmark.test_stream
+    tests_so_far = np.cumsum([len(experience.dataset) for experience in test])
+    total = sum(len(experience.dataset) for experience in benchmark.train_stream) + int(tests_so_far.sum())
+    hidden = not (progress and is_first())
+    with tqdm(total=total, unit="img", desc=type(strategy).__name__, disable=hidden, mininterval=1) as bar:
+        counter = CountImages(bar)
+        strategy.plugins.append(counter)
+        try:
+            for group, experience in enumerate(benchmark.train_stream):
+                online = online_stream([experience], strategy.train_mb_size)
+                strategy.train(online, eval_streams=[])
+                strategy.eval(test[: group + 1])
+                bar.set_postfix_str(f"group {group + 1}/{len(test)}, A_n {100 * (matrix.result() or 0):.1f} %")
+        finally:
+            strategy.plugins.remove(counter)
+    last = {name.split("/")[0]: value for name, value in strategy.evaluator.get_last_metrics().items()}
+    names = ("A_n", "A_n_samples", "F_n", "A_k", "UB", "random_key")
+    figures: dict[str, Any] = {name: last.get(name) for name in names}
+    return OnlineResult(T=matrix.T, **figures, seconds=time.perf_counter() - start)

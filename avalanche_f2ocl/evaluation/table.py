@@ -1,0 +1,17 @@
+"""Results as a table to read; pictures are in :mod:`avalanche_f2ocl.evaluation.plots`."""
+
+from collections.abc import Mapping
+
+from avalanche_f2ocl.evaluation.by_groups import OnlineResult
+
+COLUMNS = ("A_n", "A_n_samples", "F_n", "A_k", "UB", "random_key")
+
+
+def result_table(results: Mapping[str, OnlineResult]) -> str:
+    """A Markdown table of results by method, in per cent and seconds; "-" where a method has no such figure."""
+    lines = ["| method | " + " | ".join(COLUMNS) + " | seconds |", "|---|" + "---:|" * (len(COLUMNS) + 1)]
+    for method, result in results.items():
+        figures = [getattr(result, name) for name in COLUMNS]
+        cells = ["-" if value is None else f"{100 * value:.2f}" for value in figures]
+        lines.append(f"| {method} | " + " | ".join(cells) + f" | {result.seconds:.0f} |")
+    return "\n".join(lines)

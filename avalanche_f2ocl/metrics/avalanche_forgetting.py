@@ -1,0 +1,48 @@
+"""Avalanche's forgetting metrics, put right.
+
+Avalanche's compare the experience just trained on with the one evaluated; on an online stream the former
+is a mini-experience, and the result is silently wrong (avalanche#1343). They also take the first accuracy
+where the paper takes the best.
+"""
+
+from avalanche.evaluation.metrics.forgetting_bwt import (
+    ExperienceForgetting,
+    Forgetting,
+    StreamForgetting,
+)
+
+from avalanche_f2ocl.metrics.groups import origin
+
+
+class _BestForgetting(Forgetting):
+    """Best earlier value minus last; Avalanche's takes the first."""
+
+    def reset_last(self) -> None:
+        for key, value in self.last.items():
+            if key in self.initial:
+                self.initial[key] = max(self.initial[key], value)
+        super().reset_last()
+
+
+class _Online:
+    def __init__(self):
+        super().__init__()
+        self.forgetting = _BestForgetting()
+
+    def before_training_exp(self, strategy):
+        super().before_training_exp(strategy)
+        self.train_exp_id = origin(strategy.experience).current_experience
+
+
+class OnlineExperienceForgetting(_Online, ExperienceForgetting):
+    """Avalanche's forgetting per experience, right on online streams: best accuracy so far minus last."""
+
+    def __str__(self) -> str:
+        return "OnlineExperienceForgetting"
+
+
+class OnlineStreamForgetting(_Online, StreamForgetting):
+    """Avalanche's mean forgetting over experiences, right on online streams: best accuracy minus last."""
+
+    def __str__(self) -> str:
+        return "OnlineStreamForgetting"

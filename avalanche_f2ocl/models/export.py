@@ -1,0 +1,63 @@
+"""The whole prediction as one program that needs neither this package nor timm."""
+
+from copy import deepcopy
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.export import Dim, ExportedProgram
+
+from avalanche_f2ocl.models.base import OnlineModel
+from avalanche_f2ocl.state.rows import ClassRows
+
+
+class _Prediction(nn.Module):
+    def __init__(self, model: OnlineModel) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        logits = self.model.predict_batch(images).logits
+        return self.model.class_ids[logits.argmax(1)], (logits / self.model.temperature).softmax(1)
+
+
+def export_prediction(model: OnlineModel, example: Tensor) -> ExportedProgram:
+    """Exports what the model predicts now, from preprocessing to head; what it learns later is not in it.
+
+    Args:
+        model: has learned.
+        example: images ``(B, C, H, W)`` of the dtype, channels and size that the program is to take, on the model's
+            device; other numbers of images are fine.
+
+    Returns:
+        A program from images to the predicted class ids ``(B,)`` int64 and the probabilities ``(B, C)`` of
+        :meth:`avalanche_f2ocl.models.base.OnlineModel.predict_proba`; for ``torch.export.save``. It checks nothing
+        about pixels.
+
+    Raises:
+        RuntimeError: nothing has been learned yet.
+        TypeError, ValueError: images that the model does not take.
+
+    Example:
+        >>> from avalanche_f2ocl import F2OCLModel
+        >>> model = F2OCLModel("micro_vit", prompt_length=2)
+        >>> images = torch.randint(0, 256, (3, 3, 40, 40), dtype=torch.uint8)
+        >>> model.learn(images, [7, -3, 5])
+        >>> ids, probabilities = export_prediction(model, images).module()(images[:2])
+        >>> torch.equal(ids, model.predict(images[:2]))
+        True
+    """
+    model.predict(example)  # raises
+    # A copy, since a program refers to the tensors it was made of; of what learns, not of the backbone.
+    kept: dict[int, Any] = {id(model.backbone): model.backbone, id(model.optimizer): None, id(model.followers): []}
+    model = deepcopy(model, kept)
+    for part in model.modules():
+        if isinstance(part, ClassRows):
+            part.freeze()
+    model.predict(example)  # solves the head
+    # One image would be taken for a fixed size.
+    example = example.expand(2, -1, -1, -1) if len(example) == 1 else example
+    with torch.no_grad():
+        return torch.export.export(
+            _Prediction(model), (example,), dynamic_shapes={"images": {0: Dim("batch", min=1)}}, strict=False
+        )

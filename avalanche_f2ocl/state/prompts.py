@@ -1,0 +1,127 @@
+"""The pool of class prompts: born with a class, retrieved by row, assigned to mini-batches."""
+
+import torch
+from torch import Tensor, nn
+
+from avalanche_f2ocl.rng import generator
+from avalanche_f2ocl.state.rows import ClassRows
+
+
+class PromptPool(ClassRows):
+    """One prompt of L tokens per class.
+
+    Args:
+        length: tokens per prompt, L.
+        dim: length D of a token.
+        init: see :func:`initial_prompt`.
+        seed: a class's initial prompt is a function of the seed and its id.
+        drift: numbers of a prompt's drift, E; 0 for none.
+
+    Attributes:
+        prompts: parameter ``(capacity, L, D)``; the first ``num_rows`` rows are in use.
+        drift: how far its steps so far have moved what is computed under a prompt, ``(capacity, E)``.
+
+    Example:
+        >>> pool = PromptPool(length=4, dim=8)
+        >>> pool.add_classes(torch.tensor([17, 3]))
+        >>> pool.gather(torch.tensor([1])).shape
+        torch.Size([1, 4, 8])
+    """
+
+    prompts: nn.Parameter
+    drift: Tensor
+
+    def __init__(self, length: int, dim: int, init: str = "uniform", seed: int = 0, drift: int = 0) -> None:
+        super().__init__()
+        self.length, self.dim, self.init, self.seed = length, dim, init, seed
+        self.register_rows("prompts", length, dim, trainable=True)
+        if drift:
+            self.register_rows("drift", drift)
+
+    @torch.no_grad()
+    def add_classes(self, ids: Tensor) -> None:
+        """Adds a prompt for each of the class ids ``(N,)``, int64 on the CPU."""
+        new = self.add_rows(len(ids))
+        initial = torch.stack([self._initial(class_id) for class_id in ids.tolist()])
+        self.prompts[new] = initial.to(self.prompts.device, non_blocking=True)
+
+    def _initial(self, class_id: int) -> Tensor:
+        return initial_prompt(self.init, (self.length, self.dim), generator(self.seed, "prompt", class_id))
+
+    def gather(self, rows: Tensor) -> Tensor:
+        """The prompts of ``rows (P,)``, distinct, for training on them: ``(P, L, D)``, see :meth:`trainable`."""
+        return self.trainable("prompts", rows)
+
+    def add_drift(self, rows: Tensor, step: Tensor) -> None:
+        """Adds ``step (E,)`` to the drift of ``rows (P,)``, distinct."""
+        self.drift[rows] += step
+
+
+class OnePrompt(nn.Module):
+    """One prompt for all classes, with the interface of :class:`PromptPool`.
+
+    Args:
+        length, dim, init, seed, drift: as :class:`PromptPool`.
+
+    Attributes:
+        prompts: parameter ``(1, L, D)``.
+        drift: ``(1, E)``.
+
+    Example:
+        >>> OnePrompt(length=4, dim=8).prompts.shape
+        torch.Size([1, 4, 8])
+    """
+
+    drift: Tensor
+
+    def __init__(self, length: int, dim: int, init: str = "uniform", seed: int = 0, drift: int = 0) -> None:
+        super().__init__()
+        self.prompts = nn.Parameter(initial_prompt(init, (1, length, dim), generator(seed, "shared-prompt")))
+        if drift:
+            self.register_buffer("drift", torch.zeros(1, drift))
+
+    def add_classes(self, ids: Tensor) -> None:
+        """Nothing to add."""
+
+    def add_drift(self, rows: Tensor, step: Tensor) -> None:
+        """Adds ``step (E,)`` to the drift of the one prompt."""
+        self.drift = self.drift + step  # a new tensor, so that the old one can be put back
+
+
+def initial_prompt(init: str, shape: tuple[int, ...], draw: torch.Generator) -> Tensor:
+    """A prompt's first values, float32 on the CPU.
+
+    Args:
+        init: ``"uniform"`` in [-1, 1), ``"normal"`` with deviation 0.02, or ``"zeros"``.
+        shape: of the tensor.
+        draw: the generator.
+    """
+    if init == "uniform":
+        return torch.rand(shape, generator=draw) * 2 - 1
+    if init == "normal":
+        return torch.randn(shape, generator=draw) * 0.02
+    return torch.zeros(shape)
+
+
+def elect(rows: Tensor, num_rows: int, election: str, draw: torch.Generator) -> Tensor:
+    """Elects the class whose prompt a mini-batch is encoded under.
+
+    Args:
+        rows: rows of the samples' classes, ``(B,)`` int64 on the CPU.
+        num_rows: classes so far.
+        election: ``"sample"``, the class of a random sample; ``"majority"``, the most frequent class,
+            the oldest of those that tie; ``"seen"``, any class so far.
+        draw: generator for this mini-batch.
+
+    Returns:
+        ``(1,)`` int64 on the CPU.
+
+    Example:
+        >>> elect(torch.tensor([2, 0, 2]), 3, "majority", torch.Generator())
+        tensor([2])
+    """
+    if election == "sample":
+        return rows[torch.randint(len(rows), (1,), generator=draw)]
+    if election == "majority":
+        return torch.bincount(rows).argmax(0, keepdim=True)
+    return torch.randint(num_rows, (1,), generator=draw)

@@ -1,0 +1,166 @@
+"""Modules whose tensors have one row per class and grow as classes appear."""
+
+from collections.abc import Callable
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+
+
+class ClassRows(nn.Module):
+    """Base of everything that is learned per class: ids, prompts, keys, head sums.
+
+    Tensors are registered with :meth:`register_rows` and hold ``capacity >= num_rows`` rows, so that a
+    new class costs a copy only now and then. Rows are never moved or changed by growth. A trainable
+    tensor stays the same ``Parameter`` object: an optimiser that holds it needs no notice.
+
+    ``state_dict`` holds the used rows only; loading takes the number of rows from the file.
+
+    Attributes:
+        num_rows: classes so far.
+        row_names: of the tensors that have a row per class.
+    """
+
+    MIN_CHUNK = 64
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.num_rows = 0
+        self.row_names: list[str] = []
+
+    def register_rows(
+        self, name: str, *shape: int, dtype: torch.dtype = torch.float32, trainable: bool = False
+    ) -> None:
+        """Adds a tensor of shape ``(capacity, *shape)`` under ``name``, rows zero at birth."""
+        tensor = torch.zeros(0, *shape, dtype=dtype)
+        if trainable:
+            self.register_parameter(name, nn.Parameter(tensor))
+        else:
+            self.register_buffer(name, tensor)
+        self.row_names.append(name)
+
+    def used(self, name: str) -> Tensor:
+        """The used rows of a registered tensor, a view of shape ``(num_rows, ...)``."""
+        return getattr(self, name)[: self.num_rows]
+
+    def add_rows(self, count: int) -> slice:
+        """Adds ``count`` zero rows to every registered tensor.
+
+        Returns:
+            The slice of the new rows.
+        """
+        new = slice(self.num_rows, self.num_rows + count)
+        for name in self.row_names:
+            tensor = getattr(self, name)
+            if new.stop > len(tensor):
+                # An eighth more each time keeps both the copies and the slack small at any size.
+                chunk = max(self.MIN_CHUNK, len(tensor) // 8)
+                self._resize(name, max(new.stop, len(tensor) + chunk))
+        self.num_rows = new.stop
+        return new
+
+    @torch.no_grad()
+    def remove_row(self, row: int) -> None:
+        """Takes a row out of every registered tensor; later rows move up by one, their values unchanged."""
+        for name in self.row_names:
+            tensor = getattr(self, name)
+            close_gap(tensor, row)
+            tensor.grad = None
+        self.num_rows -= 1
+
+    def trainable(self, name: str, rows: Tensor) -> Tensor:
+        """Some rows of a parameter, for training on them.
+
+        Their gradient arrives in the parameter's ``grad`` as a sparse tensor of those rows alone, whatever
+        their number; :class:`avalanche_f2ocl.state.row_adam.RowAdam` takes it as the used rows.
+
+        Args:
+            name: of a tensor registered as trainable.
+            rows: ``(R,)`` int64, distinct.
+
+        Returns:
+            ``(R, ...)``, a leaf.
+        """
+        parameter = getattr(self, name)
+        leaf = parameter.detach()[rows].requires_grad_()
+        leaf.register_post_accumulate_grad_hook(lambda leaf: self._collect(name, rows, leaf.grad))
+        return leaf
+
+    def freeze(self) -> None:
+        """Cuts spare rows off and makes parameters buffers, for good: nothing can be trained after it."""
+        for name in self.row_names:
+            rows = self.used(name).detach().clone()
+            self._parameters.pop(name, None)
+            self.register_buffer(name, rows)
+
+    def _collect(self, name: str, rows: Tensor, grad: Tensor) -> None:
+        parameter = getattr(self, name)
+        sparse = torch.sparse_coo_tensor(
+            rows.unsqueeze(0), grad, parameter.shape, is_coalesced=True, check_invariants=False
+        )
+        parameter.grad = sparse if parameter.grad is None else parameter.grad + sparse
+
+    def _resize(self, name: str, capacity: int) -> None:
+        old = getattr(self, name)
+        kept = min(len(old), capacity)
+        tensor = torch.zeros(capacity, *old.shape[1:], dtype=old.dtype, device=old.device)
+        tensor[:kept] = old.detach()[:kept]
+        if isinstance(old, nn.Parameter):
+            old.grad = None
+            old.data = tensor
+        else:
+            setattr(self, name, tensor)
+
+    def undo_growth(self) -> Callable[[], None]:
+        """What makes the tensors as long as they are now, with zeros beyond the rows now in use."""
+        return partial(self._shrink, self.num_rows, {name: len(getattr(self, name)) for name in self.row_names})
+
+    def undo_writes(self, rows: Tensor) -> Callable[[], None]:
+        """What gives ``rows (R,)`` int64 of all buffers their present values again."""
+        buffers = [name for name in self.row_names if name in self._buffers]
+        return partial(self._write, rows, {name: getattr(self, name)[rows] for name in buffers})
+
+    def _write(self, rows: Tensor, values: dict[str, Tensor]) -> None:
+        for name, value in values.items():
+            getattr(self, name)[rows] = value
+
+    def _shrink(self, num_rows: int, capacities: dict[str, int]) -> None:
+        self.num_rows = num_rows
+        for name, capacity in capacities.items():
+            tensor = getattr(self, name)
+            kept = tensor.detach()[:capacity]  # a view: shrinking must not need memory
+            kept[num_rows:] = 0
+            if isinstance(tensor, nn.Parameter):
+                tensor.grad = None
+                tensor.data = kept
+            else:
+                setattr(self, name, kept)
+
+    def begin_block(self) -> None:
+        """An :class:`Undo` block begins; for parts that note no values but wait with changes."""
+
+    def end_block(self, keep: bool) -> None:
+        """It ends, and changes that waited are made or dropped."""
+
+    def _save_to_state_dict(self, destination, prefix, keep_vars):
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        for name in self.row_names:
+            destination[prefix + name] = destination[prefix + name][: self.num_rows]
+
+    def _load_from_state_dict(self, state_dict, prefix, *args):
+        saved = {name: state_dict.get(prefix + name) for name in self.row_names}
+        fits = all(
+            tensor is not None and tensor.shape[1:] == getattr(self, name).shape[1:]
+            for name, tensor in saved.items()
+        )
+        if fits:  # otherwise torch names what is missing or of another shape
+            for name, tensor in saved.items():
+                self._resize(name, len(tensor))
+                self.num_rows = len(tensor)
+        super()._load_from_state_dict(state_dict, prefix, *args)
+
+
+def close_gap(tensor: Tensor, row: int) -> None:
+    """Overwrites ``tensor[row]`` by moving later rows up, in place; the last row becomes zero."""
+    tensor[row:-1] = tensor[row + 1 :].clone()
+    tensor[-1] = 0

@@ -1,0 +1,101 @@
+"""A mini-batch is learned as a whole or not at all."""
+
+import traceback
+from collections.abc import Callable, Iterable
+from copy import deepcopy
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+
+from avalanche_f2ocl.state.row_adam import RowAdam
+from avalanche_f2ocl.state.rows import ClassRows
+
+
+class Undo:
+    """Takes back what was learned inside a ``with`` block that an exception leaves.
+
+    It notes rows before they change, never a whole table: the table's length at the start, the rows of the
+    mini-batch's classes (:meth:`save_rows`), and at every optimiser step what that step will use. Gradients are
+    cleared when something is taken back.
+
+    Args:
+        parts: what is learned per class.
+        optimizer: its steps are noted; None, or something that is no torch optimiser, has nothing to note.
+
+    Example:
+        >>> from avalanche_f2ocl.state.class_means import ClassMeans
+        >>> means = ClassMeans(dim=1)
+        >>> with Undo([means]):
+        ...     _ = means.add_rows(1)
+        >>> try:
+        ...     with Undo([means]) as undo:
+        ...         _ = means.add_rows(1)
+        ...         undo.save_rows(torch.tensor([0]))
+        ...         means.update(torch.ones(1, 1), torch.tensor([0]))
+        ...         raise OSError
+        ... except OSError:
+        ...     means.num_rows, means.counts[:2].tolist()
+        (1, [0, 0])
+    """
+
+    def __init__(self, parts: Iterable[ClassRows], optimizer: Any = None) -> None:
+        self._parts, self._optimizer = list(parts), optimizer
+        self._log: list[Callable[[], None]] = []
+
+    def save_attributes(self, owner: object, *names: str) -> None:
+        """Notes attributes that are about to be set, not changed in place."""
+        for name in names:
+            self._log.append(partial(setattr, owner, name, getattr(owner, name)))
+
+    def save_rows(self, rows: Tensor) -> None:
+        """Notes the rows ``(P,)`` int64 of everything that is no parameter."""
+        for part in self._parts:
+            self._log.append(part.undo_writes(rows))
+
+    @torch.no_grad()
+    def save_step(self, optimizer: Optimizer, *_: Any) -> None:
+        """Notes what the step that comes next will change: parameters by row, as their gradients are."""
+        for group in optimizer.param_groups:
+            for param in group["params"]:
+                if param.grad is not None:
+                    rows = param.grad._indices()[0] if param.grad.is_sparse else slice(None)
+                    self._log.append(partial(_write, param, rows, param[rows].clone()))
+                    if isinstance(optimizer, RowAdam):
+                        self._log.append(optimizer.undo_step(param, rows))
+                    else:
+                        self._log.append(partial(_put, optimizer.state, param, deepcopy(optimizer.state.get(param))))
+
+    def __enter__(self) -> "Undo":
+        self._log.extend(part.undo_growth() for part in self._parts)
+        for part in self._parts:
+            part.begin_block()
+        if isinstance(self._optimizer, Optimizer):
+            self._hook = self._optimizer.register_step_pre_hook(self.save_step)
+        return self
+
+    def __exit__(self, kind, error, trace) -> None:
+        if isinstance(self._optimizer, Optimizer):
+            self._hook.remove()
+        for part in self._parts:
+            part.end_block(keep=error is None)
+        if error is not None:
+            if isinstance(error, torch.cuda.OutOfMemoryError):
+                traceback.clear_frames(trace)  # they hold the memory that ran out
+            while self._log:
+                self._log.pop()()
+            if self._optimizer is not None:
+                self._optimizer.zero_grad()
+        self._log.clear()
+
+
+def _write(param: Tensor, rows: Tensor | slice, values: Tensor) -> None:
+    param.detach()[rows] = values
+
+
+def _put(state: dict, param: Tensor, saved: dict | None) -> None:
+    state.pop(param, None)
+    if saved is not None:
+        state[param] = saved

@@ -1,0 +1,264 @@
+"""Avalanche's training loop for an :class:`avalanche_f2ocl.models.base.OnlineModel`."""
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from operator import length_hint
+from typing import Any
+
+import torch
+from avalanche.core import SupervisedPlugin
+from avalanche.training.plugins import EvaluationPlugin
+from avalanche.training.plugins.evaluation import default_evaluator
+from avalanche.training.templates import SupervisedTemplate
+from torch import Tensor
+from torch.utils.data import DataLoader
+
+from avalanche_f2ocl.arguments import check_positive_int
+from avalanche_f2ocl.backbone.devices import default_device
+from avalanche_f2ocl.checks import check_labels
+from avalanche_f2ocl.config import check_choice
+from avalanche_f2ocl.heads import MASKED_LOGIT
+from avalanche_f2ocl.models.base import OnlineModel, Prediction
+from avalanche_f2ocl.ranks import world_size
+from avalanche_f2ocl.rng import generator
+from avalanche_f2ocl.state.undo import Undo
+from avalanche_f2ocl.strategies.quiet_evaluator import QuietEvaluator
+from avalanche_f2ocl.strategies.resuming import Resumable
+
+
+class OnlineStrategy(Resumable, SupervisedTemplate):
+    """Base of the strategies: task-free, one online update per mini-batch.
+
+    Works on plain experiences and on ``split_online_stream``, with or without task attributes, which it
+    never reads. Images and labels are checked on the host before they cross to the device.
+
+    A mini-batch is learned as a whole or not at all: whatever exception ends it, from the data, a plugin or the
+    device, model and optimiser are as before it. Metrics and the state of other plugins are their own; a plugin
+    that learns can note it by ``strategy.undo.save_attributes`` in ``before_training_iteration``.
+
+    ``mb_output`` has the class id as column, :data:`avalanche_f2ocl.heads.MASKED_LOGIT` where a class
+    has not been seen. In training it is label-free and made before the update. Before anything has been
+    learned one more column is added and wins, so that no image counts as right.
+
+    Args:
+        model: learns and predicts.
+        optimizer: stepped once per mini-batch; Avalanche's own handling of it is switched off.
+        seed: drives the order in which plain experiences are shuffled.
+        device: default CUDA if there is one, else CPU.
+        train_mb_size, train_epochs, eval_mb_size, plugins, evaluator, eval_every, peval_mode: Avalanche's.
+        on_bad_input: in training. ``"raise"`` lets every exception through. ``"skip"`` goes on with the next
+            mini-batch, as if there had been none, where one cannot be fetched, fails its checks, or runs out of
+            the device's memory; the first time it warns. Errors of plugins are not input and are raised. A data
+            loader that is a generator, as Avalanche's for replay, ends when it fails, and with it the epoch.
+
+    Attributes:
+        skipped: mini-batches skipped so far.
+        undo: of the current training mini-batch.
+        mb_labels: labels of the current mini-batch on the CPU, ``(B,)`` int64.
+        mb_prediction: parts of the current evaluation mini-batch's prediction.
+        checked_minibatch: the current mini-batch as it was checked, on the device.
+        online_batch: what the plugins share about the current training mini-batch.
+
+    Raises:
+        TypeError, ValueError: options out of range; in ``train`` and ``eval`` also bad images or labels.
+        RuntimeError: several processes, and a strategy that has no ``shares_work``.
+    """
+
+    shares_work = False
+    """Whether it runs in several processes, see :mod:`avalanche_f2ocl.ranks`."""
+
+    def __init__(
+        self,
+        *,
+        model: OnlineModel,
+        optimizer,
+        seed: int = 0,
+        train_mb_size: int = 10,
+        train_epochs: int = 1,
+        eval_mb_size: int = 128,
+        device: str | torch.device | None = None,
+        plugins: Sequence[SupervisedPlugin] | None = None,
+        evaluator: EvaluationPlugin | Callable[[], EvaluationPlugin] | None = default_evaluator,
+        eval_every: int = -1,
+        peval_mode: str = "epoch",
+        on_bad_input: str = "raise",
+    ):
+        for name, value in (
+            ("train_mb_size", train_mb_size),
+            ("train_epochs", train_epochs),
+            ("eval_mb_size", eval_mb_size),
+        ):
+            check_positive_int(name, value)
+        check_choice("on_bad_input", on_bad_input, ("raise", "skip"))
+        super().__init__(
+            model=model,
+            optimizer=optimizer,
+            train_mb_size=train_mb_size,
+            train_epochs=train_epochs,
+            eval_mb_size=eval_mb_size,
+            device=default_device(device),
+            plugins=plugins,
+            evaluator=evaluator,
+            eval_every=eval_every,
+            peval_mode=peval_mode,
+        )
+        if world_size() > 1 and not self.shares_work:
+            raise RuntimeError(f"{type(self).__name__} does not run in several processes: start it without torchrun")
+        self.plugins = [QuietEvaluator(p) if p is self.evaluator else p for p in self.plugins]
+        self.seed, self.on_bad_input = seed, on_bad_input
+        self.skipped = 0
+        self.undo: Undo | None = None
+        self.model.to(self.device)
+        self.mb_labels: Any = None
+        self.mb_prediction: Prediction | None = None
+        self.checked_minibatch: tuple[Tensor, ...] | None = None
+        self.online_batch = None
+
+    def training_epoch(self, **kwargs):
+        """Avalanche's, one mini-batch at a time, so that one that fails can be taken back."""
+        loader = self.dataloader
+        for minibatch in self._fetched():
+            self.dataloader = [minibatch]
+            self._begun = False
+            try:
+                with self.model.undo(self.optimizer) as self.undo:
+                    super().training_epoch(**kwargs)
+            except BaseException as error:
+                # With several processes the others have not run out of memory, and wait.
+                out_of_memory = isinstance(error, torch.cuda.OutOfMemoryError) and world_size() == 1
+                self._pass_over(error, bad_input=not self._begun or out_of_memory)
+            finally:
+                self.dataloader = loader
+                self.undo = None
+            if self._stop_training:
+                break
+
+    def _fetched(self) -> Iterator:
+        """The mini-batches of the data loader that can be fetched."""
+        minibatches, failures = iter(self.dataloader), 0
+        while True:
+            try:
+                minibatch = next(minibatches)
+            except StopIteration:
+                return
+            except Exception as error:
+                failures += 1
+                # A loader that fails more often than it is long will not recover.
+                self._pass_over(error, bad_input=failures <= length_hint(self.dataloader, 0))
+            else:
+                yield minibatch
+
+    def _pass_over(self, error: BaseException, bad_input: bool) -> None:
+        self._forget_minibatch()
+        if self.on_bad_input == "raise" or not (bad_input and isinstance(error, Exception)):
+            raise error
+        self.clock.train_iterations += 1
+        if self.catching_up_batches:
+            self.catching_up_batches -= 1  # the checkpoint has counted it
+            return
+        if self.skipped == 0:
+            warnings.warn(
+                f"a mini-batch was skipped: {type(error).__name__}: {error} (on_bad_input='skip'; "
+                "strategy.skipped counts it and later ones, which are skipped without a word)",
+                stacklevel=2,
+            )
+        self.skipped += 1
+
+    def _before_training_iteration(self, **kwargs):
+        self._begun = True
+        super()._before_training_iteration(**kwargs)
+        if self.online_batch is not None:
+            self.undo.save_rows(self.online_batch.class_rows)
+
+    def _unpack_minibatch(self):
+        images, labels, *rest = self.mbatch
+        self.model.check(images)
+        host_labels = check_labels(labels, len(images))
+        if host_labels.min() < 0:
+            raise ValueError(
+                f"labels hold {int(host_labels.min())}: in Avalanche a class id is a column of the logits, "
+                "so it must be 0 or more (F2OCLModel alone takes any integers)"
+            )
+        self.mb_labels = host_labels
+        self.mbatch = [t.to(self.device, non_blocking=True) for t in (images, labels.long(), *rest)]
+        self.checked_minibatch = tuple(self.mbatch)
+
+    def forward(self):
+        if self.is_training:
+            return self._class_columns(self.model.batch_logits(self.online_batch))
+        self.mb_prediction = self.model.predict_batch(self.mb_x)
+        return self._class_columns(self.mb_prediction.logits)
+
+    def _class_columns(self, logits: Tensor) -> Tensor:
+        """``(B, C)`` with a column per row of the class table -> a column per class id."""
+        width = 1 + max(self.model.classes.max_id, int(self.mb_labels.max()))
+        nothing_learned = self.model.batches == 0
+        columns = logits.new_full((len(logits), width + nothing_learned), MASKED_LOGIT)
+        columns[:, self.model.class_ids] = logits
+        if nothing_learned:
+            columns[:, -1] = 0
+        return columns
+
+    def criterion(self):
+        """Zero: the losses come from plugins."""
+        return self._make_empty_loss()
+
+    def backward(self):
+        if self.loss.requires_grad:
+            super().backward()
+
+    def make_train_dataloader(self, shuffle=True, drop_last=False, **kwargs):
+        """Avalanche's balances tasks where there are any, and shuffles by the global generator; this one does not."""
+        # A mini-experience that is one mini-batch stays in the stream's order.
+        shuffle = shuffle and len(self.adapted_dataset) > self.train_mb_size
+        draw = generator(self.seed, "shuffle", self.clock.train_exp_counter)
+        self.dataloader = self._loader(
+            kwargs, draw, batch_size=self.train_mb_size, shuffle=shuffle, drop_last=drop_last
+        )
+
+    def make_eval_dataloader(self, shuffle=False, **kwargs):
+        """Avalanche's splits the data among processes; here they split each mini-batch."""
+        self.dataloader = self._loader(kwargs, batch_size=self.eval_mb_size, shuffle=shuffle)
+
+    def _loader(self, given, draw=None, **options):
+        options = self._obtain_common_dataloader_parameters(
+            num_workers=given.get("num_workers", 0),
+            pin_memory=given.get("pin_memory"),
+            persistent_workers=given.get("persistent_workers", False),
+            **options,
+        )
+        collate = getattr(self.adapted_dataset, "collate_fn", None)
+        return DataLoader(self.adapted_dataset, collate_fn=collate, generator=draw, **options)
+
+    def _check_distributed_training_compatibility(self):
+        """Nothing to warn of: plugins see the whole mini-batch in every process."""
+        return True
+
+    def make_optimizer(self, **kwargs):
+        """Nothing to do: the optimiser was made with the strategy and follows the model's growth."""
+
+    def check_model_and_optimizer(self, **kwargs):
+        """Nothing to do, see :meth:`make_optimizer`."""
+
+    def model_adaptation(self, model=None):
+        """Nothing to do: the model grows by itself, and is on the device since train or eval began."""
+        return self.model if model is None else model
+
+    def _before_eval(self, **kwargs):
+        self.model.to(self.device)
+        super()._before_eval(**kwargs)
+
+    def _train_cleanup(self):
+        super()._train_cleanup()
+        self._forget_minibatch()
+        # The gradient of a linear head on a mini-batch of one image is that image's embedding.
+        self.optimizer.zero_grad()
+
+    def _eval_cleanup(self):
+        super()._eval_cleanup()
+        self._forget_minibatch()
+
+    def _forget_minibatch(self):
+        self.mbatch = self.mb_output = None
+        self.loss = self._make_empty_loss()
+        self.mb_labels = self.mb_prediction = self.checked_minibatch = self.online_batch = None

@@ -1,0 +1,256 @@
+"""Saving, loading and resuming, for strategies built on Avalanche's templates."""
+
+import inspect
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor, nn
+from torch.utils.data import DataLoader
+
+from avalanche_f2ocl.metrics.groups import GroupMetric
+from avalanche_f2ocl.models.saving import (
+    Learned,
+    check_origin,
+    read_model_file,
+    restore,
+    saved_backbone,
+    write_model_file,
+)
+
+_PLAIN = (bool, int, float, str, tuple, type(None))
+_ENVIRONMENT = {"backbone", "weights", "image_size", "device", "plugins", "evaluator"}
+"""Constructor arguments that are not the method's."""
+
+
+class Resumable:
+    """Mixed into a strategy whose constructor takes keywords only; and gives it ``save``, ``load`` and ``resume``.
+
+    Attributes:
+        evaluations: the numbers that each ``eval`` returned.
+        catching_up_batches: mini-batches still to come that a checkpoint knows.
+    """
+
+    if TYPE_CHECKING:  # what the template beside it has
+        model: Any
+        optimizer: Any
+        skipped: int
+        clock: Any
+        evaluator: Any
+        dataloader: Any
+    _given: dict[str, Any]
+    evaluations: list[dict[str, Any]]
+    _known_evaluations: list[dict[str, Any]]
+
+    def __new__(cls, *args, **options):
+        strategy = super().__new__(cls)
+        strategy._given = options
+        strategy.evaluations, strategy._known_evaluations, strategy.catching_up_batches = [], [], 0
+        return strategy
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Every plain option it was made with, given or default, as JSON knows it."""
+        options: dict[str, Any] = {}
+        for cls in reversed(type(self).__mro__):
+            if issubclass(cls, Resumable):
+                parameters = inspect.signature(cls.__init__).parameters.values()
+                options |= {p.name: p.default for p in parameters if isinstance(p.default, _PLAIN)}
+        options |= {name: value for name, value in self._given.items() if name in options}
+        return json.loads(json.dumps({name: options[name] for name in sorted(options) if name not in _ENVIRONMENT}))
+
+    def save(self, path: str | Path, *, backbone: bool = False, min_class_count: int = 1) -> None:
+        """Writes what has been learned to one file, whole or not at all.
+
+        Tensors as safetensors; options, class ids, mini-batches done, evaluations and the state of
+        :func:`avalanche_f2ocl.f2ocl_metrics` as JSON in its header. No image, no pickle. Of a class seen once the
+        prototype is that sample's embedding: ``min_class_count=2`` leaves such classes out.
+
+        Args:
+            path: of the file, in an existing folder.
+            backbone: whether the frozen weights go with it.
+            min_class_count: classes with fewer samples are left out; such a file cannot be resumed from.
+
+        Raises:
+            OSError: it cannot be written; an old file is left as it was.
+            RuntimeError: in the middle of catching up after :meth:`resume`.
+            NotImplementedError: a strategy that stores images.
+
+        Example:
+            >>> import os, tempfile, torch
+            >>> from avalanche_f2ocl import F2OCLStrategy
+            >>> strategy = F2OCLStrategy(backbone="micro_vit", evaluator=None)
+            >>> strategy.model.learn(torch.zeros(2, 3, 32, 32), [7, 3])
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     strategy.save(os.path.join(folder, "learned.safetensors"))
+            ...     again = F2OCLStrategy.load(os.path.join(folder, "learned.safetensors"), evaluator=None)
+            >>> again.model.class_ids.tolist()
+            [3, 7]
+        """
+        if self.catching_up:
+            raise RuntimeError("the run has not caught up with its checkpoint yet: train on the same stream first")
+        save(self, path, backbone, min_class_count)
+
+    @classmethod
+    def load(cls, path: str | Path, backbone: str | nn.Module | None = None, **options) -> "Resumable":
+        """A strategy that knows what a file's did, for predictions or for another stream.
+
+        Args:
+            path: written by :meth:`save`.
+            backbone: as the constructor's. Default: from the file, if its weights are in it, else loaded by its name.
+            **options: over those of the file; also ``weights``, ``device``, ``plugins``, ``evaluator``.
+
+        Raises:
+            FileNotFoundError: no such file.
+            ValueError: damaged, of another version or strategy, or learned on other weights.
+        """
+        tensors, values = read_model_file(path)
+        if backbone is None:
+            backbone = saved_backbone(tensors, values)
+        size = {} if isinstance(backbone, nn.Module) else {"image_size": values["backbone"]["image_size"]}
+        strategy = cls(backbone=backbone, **{**size, **values["options"], **options})
+        restore_learned(strategy, tensors, values, path)
+        strategy.clock.train_exp_counter = values.get("experiences_done", 0)
+        return strategy
+
+    def resume(self, path: str | Path, *, missing_ok: bool = False) -> bool:
+        """Goes on with a run that a checkpoint was made of.
+
+        Call it in the same script, on the strategy made as before, before the first ``train``. The script then
+        passes the same stream again: mini-batches that the checkpoint knows are not learned again, evaluations it
+        knows return what they returned. So the stream must be replayable: the same samples in the same order.
+        While it catches up, ``catching_up`` is True and other plugins see experiences without mini-batches;
+        their own state, and that of Avalanche's metrics, is not in the file. On the CPU, with the same number of
+        threads, the run ends bit for bit as if it had never stopped.
+
+        Args:
+            path: written by :meth:`save` or :class:`avalanche_f2ocl.CheckpointPlugin`.
+            missing_ok: whether there may be no file yet.
+
+        Returns:
+            Whether there was one.
+
+        Raises:
+            FileNotFoundError: no such file.
+            ValueError: damaged, or of another strategy, configuration, backbone or version; nothing has changed.
+            RuntimeError: this strategy has learned already.
+        """
+        if missing_ok and not Path(path).exists():
+            return False
+        if self.model.batches or self.clock.train_exp_counter:
+            raise RuntimeError("this strategy has learned already: resume() comes before the first train()")
+        tensors, values = read_run(path)
+        check_same_run(self, values, path)
+        restore_learned(self, tensors, values, path)
+        restore_run(self, values)
+        self.evaluations, self._known_evaluations = [], list(values["evaluations"])
+        self.catching_up_batches = values["batches_done"]
+        return True
+
+    @property
+    def catching_up(self) -> bool:
+        """Whether mini-batches or evaluations are still to come that a checkpoint knows."""
+        return self.catching_up_batches > 0 or len(self._known_evaluations) > 0
+
+    def own_tensors(self) -> dict[str, Tensor]:
+        """What the strategy has learned beside its model, with a row per class; none as a rule."""
+        return {}
+
+    def load_own_tensors(self, tensors: dict[str, Tensor]) -> None:
+        """Takes what :meth:`own_tensors` gave."""
+
+    def training_epoch(self, **kwargs):
+        loader = self.dataloader
+        if self.catching_up_batches:
+            self.dataloader = _Unknown(self, loader)
+        super().training_epoch(**kwargs)
+        self.dataloader = loader
+
+    def eval(self, *args, **kwargs):
+        if self._known_evaluations:
+            metrics = self._known_evaluations.pop(0)
+            self.evaluator.last_metric_results = dict(metrics)
+        else:
+            metrics = super().eval(*args, **kwargs)
+        self.evaluations.append({name: value for name, value in metrics.items() if isinstance(value, (int, float))})
+        return metrics
+
+
+class _Unknown:
+    """A loader without the mini-batches that a checkpoint knows."""
+
+    def __init__(self, strategy: Resumable, loader: DataLoader):
+        self._strategy, self._loader = strategy, loader
+
+    def __len__(self):
+        return len(self._loader)
+
+    def __iter__(self):
+        self._batches = iter(self._loader)
+        return self
+
+    def __next__(self):
+        while self._strategy.catching_up_batches:
+            next(self._batches)
+            self._strategy.catching_up_batches -= 1
+            self._strategy.clock.train_iterations += 1
+        return next(self._batches)
+
+
+_RUN = {"skipped", "batches_done", "experiences_done", "evaluations", "metrics"}
+_NO_INFLUENCE = {"eval_mb_size", "eval_every", "peval_mode", "on_bad_input"}
+"""Options that change nothing that is learned."""
+
+
+def learned(strategy: "Resumable") -> Learned:
+    """What a strategy has learned."""
+    return Learned(strategy.model, type(strategy).__name__, strategy.optimizer, strategy.own_tensors())
+
+
+def save(strategy: "Resumable", path: str | Path, backbone: bool = False, min_class_count: int = 1) -> None:
+    """See :meth:`Resumable.save`."""
+    run = {
+        "skipped": strategy.skipped,
+        "batches_done": strategy.clock.train_iterations,
+        "experiences_done": strategy.clock.train_exp_counter,
+        "evaluations": strategy.evaluations,
+        "metrics": [metric.state() for metric in _group_metrics(strategy)],
+    }
+    write_model_file(learned(strategy), path, strategy.options, run, backbone, min_class_count)
+
+
+def restore_learned(strategy: "Resumable", tensors: dict[str, Tensor], values: dict[str, Any], path) -> None:
+    """Puts what a file's strategy learned into this one; see :func:`avalanche_f2ocl.models.saving.restore`."""
+    strategy.load_own_tensors(restore(learned(strategy), tensors, values, path))
+
+
+def read_run(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """A strategy's file; see :func:`avalanche_f2ocl.models.saving.read_model_file`."""
+    return read_model_file(path, _RUN)
+
+
+def check_same_run(strategy: "Resumable", values: Mapping[str, Any], path: str | Path) -> None:
+    """Raises ``ValueError`` unless a checkpoint is of a run like the strategy's, with all its classes."""
+    check_origin(learned(strategy), values, path)
+    options, mine = values["options"], strategy.options
+    names = sorted((options.keys() | mine.keys()) - _NO_INFLUENCE)
+    other = [name for name in names if options.get(name) != mine.get(name)]
+    if other:
+        differences = ", ".join(f"{name}={options.get(name)!r} there, {mine.get(name)!r} here" for name in other)
+        raise ValueError(f"{str(path)!r} was saved with other options: {differences}")
+    if values["classes_left_out"]:
+        raise ValueError(f"{str(path)!r} was saved without {values['classes_left_out']} classes: load it instead")
+    if values["metrics"] and [m.name for m in _group_metrics(strategy)] != [m["name"] for m in values["metrics"]]:
+        raise ValueError(f"{str(path)!r} was saved with the metrics {[m['name'] for m in values['metrics']]}")
+
+
+def restore_run(strategy: "Resumable", values: Mapping[str, Any]) -> None:
+    """Puts metrics and counts where they were."""
+    strategy.skipped = values["skipped"]
+    for metric, state in zip(_group_metrics(strategy), values["metrics"], strict=True):
+        metric.load_state(state)
+
+
+def _group_metrics(strategy: "Resumable") -> list[GroupMetric]:
+    return [metric for metric in strategy.evaluator.metrics if isinstance(metric, GroupMetric)]

@@ -1,0 +1,153 @@
+"""Streams without boundaries as Avalanche benchmarks: one training experience, its samples in an order.
+
+What they have in common: the training stream has one experience, to be cut by Avalanche's
+``split_online_stream(stream.train_stream, 10, shuffle=False)``, so that mini-batches cross every change of classes;
+the test stream has one with all test images. Orders are functions of the seed (see
+:mod:`avalanche_f2ocl.streams.orders`), in which every training image comes once. Items and attributes are those of
+:func:`avalanche_f2ocl.class_incremental_stream`; ``class_order`` is that of first appearance. Options after the
+seed, ``**loading``, are those of :func:`avalanche_f2ocl.datasets.load`: ``train_per_class``, ``test_per_class``,
+``image_size``, ``root``.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from avalanche.benchmarks import CLScenario
+from torch import Tensor
+
+from avalanche_f2ocl import datasets
+from avalanche_f2ocl.streams import orders as sample_orders
+from avalanche_f2ocl.streams.class_incremental import make_benchmark
+
+
+def si_blurry_stream(
+    dataset: str | Path | Sequence[Any],
+    tasks: int = 5,
+    disjoint: float = 0.5,
+    blur: float = 0.1,
+    seed: int = 0,
+    **loading: Any,
+) -> CLScenario:
+    """Si-Blurry: some classes come in one task only, others leak into other tasks; tasks differ in size at random.
+
+    Source and the exact draws: :func:`avalanche_f2ocl.streams.orders.si_blurry_tasks`.
+
+    Args:
+        dataset: as :func:`avalanche_f2ocl.class_incremental_stream`.
+        tasks: at least 1; nothing in the stream marks where one ends.
+        disjoint: share of the classes that come in one task only.
+        blur: share of the other classes' images that are dealt out to all tasks.
+        seed: drives every draw.
+        **loading: see :mod:`avalanche_f2ocl.streams.boundary_free`.
+
+    Raises:
+        TypeError, ValueError, FileNotFoundError, OSError: an option out of range, or as
+            :func:`avalanche_f2ocl.datasets.load`.
+
+    Example:
+        >>> stream = si_blurry_stream("digits", tasks=3, train_per_class=5)
+        >>> len(stream.train_stream), len(stream.train_stream[0].dataset), len(stream.test_stream[0].dataset)
+        (1, 50, 360)
+    """
+    return _stream(dataset, sample_orders.si_blurry_order, seed, loading, tasks=tasks, disjoint=disjoint, blur=blur)
+
+
+def drifting_stream(
+    dataset: str | Path | Sequence[Any], width: float = 0.1, seed: int = 0, **loading: Any
+) -> CLScenario:
+    """Classes come and go gradually, each around its own time.
+
+    Args:
+        dataset: as :func:`avalanche_f2ocl.class_incremental_stream`.
+        width: standard deviation of a class's samples in time, as a share of the stream.
+        seed: as :func:`si_blurry_stream`.
+        **loading: likewise.
+
+    Raises:
+        TypeError, ValueError, FileNotFoundError, OSError: as :func:`si_blurry_stream`.
+
+    Example:
+        >>> stream = drifting_stream("digits", width=0.001, train_per_class=2)
+        >>> list(stream.train_stream[0].dataset.targets)
+        [4, 4, 3, 3, 6, 6, 9, 9, 5, 5, 2, 2, 1, 1, 7, 7, 8, 8, 0, 0]
+    """
+    return _stream(dataset, sample_orders.drifting_order, seed, loading, width=width)
+
+
+def long_tailed_stream(
+    dataset: str | Path | Sequence[Any], imbalance: float = 100, groups: int = 1, seed: int = 0, **loading: Any
+) -> CLScenario:
+    """Class sizes fall exponentially, from that of the largest class to 1/imbalance of it.
+
+    Which class is how frequent is random. Images above its size are left out; a class that never had as many keeps
+    all it has. Source: :func:`avalanche_f2ocl.streams.orders.long_tail_counts`. Test images stay as they are.
+
+    Args:
+        dataset: as :func:`avalanche_f2ocl.class_incremental_stream`.
+        imbalance: at least 1.
+        groups: of classes, one after the other, random in what is frequent; 1 shuffles all classes together.
+        seed: as :func:`si_blurry_stream`.
+        **loading: likewise.
+
+    Raises:
+        TypeError, ValueError, FileNotFoundError, OSError: more groups than classes, or as :func:`si_blurry_stream`.
+
+    Example:
+        >>> stream = long_tailed_stream("digits", imbalance=10, train_per_class=100)
+        >>> torch.tensor(list(stream.train_stream[0].dataset.targets)).bincount().sort().values.tolist()
+        [10, 12, 16, 21, 27, 35, 46, 59, 77, 100]
+    """
+    return _stream(dataset, sample_orders.long_tailed_order, seed, loading, imbalance=imbalance, groups=groups)
+
+
+def shuffled_stream(dataset: str | Path | Sequence[Any], seed: int = 0, **loading: Any) -> CLScenario:
+    """All classes mixed, uniformly.
+
+    Args:
+        dataset: as :func:`avalanche_f2ocl.class_incremental_stream`.
+        seed: as :func:`si_blurry_stream`.
+        **loading: likewise.
+
+    Raises:
+        TypeError, ValueError, FileNotFoundError, OSError: as :func:`avalanche_f2ocl.datasets.load`.
+
+    Example:
+        >>> list(shuffled_stream("digits", train_per_class=1).train_stream[0].dataset.targets)
+        [4, 0, 8, 9, 3, 2, 5, 7, 6, 1]
+    """
+    return _stream(dataset, sample_orders.shuffled_order, seed, loading)
+
+
+def recurring_stream(
+    dataset: str | Path | Sequence[Any], groups: int = 5, repeats: int = 2, seed: int = 0, **loading: Any
+) -> CLScenario:
+    """Groups of classes come, go and come back, with other images at each visit: no image comes twice.
+
+    Args:
+        dataset: as :func:`avalanche_f2ocl.class_incremental_stream`.
+        groups: of classes.
+        repeats: visits of each group; they share out its images evenly.
+        seed: as :func:`si_blurry_stream`.
+        **loading: likewise.
+
+    Raises:
+        TypeError, ValueError, FileNotFoundError, OSError: more groups than classes, or as :func:`si_blurry_stream`.
+
+    Example:
+        >>> stream = recurring_stream("digits", groups=10, repeats=2, train_per_class=2)
+        >>> list(stream.train_stream[0].dataset.targets)
+        [4, 3, 6, 9, 5, 2, 1, 7, 8, 0, 4, 3, 6, 9, 5, 2, 1, 7, 8, 0]
+    """
+    return _stream(dataset, sample_orders.recurring_order, seed, loading, groups=groups, repeats=repeats)
+
+
+def _stream(
+    dataset: str | Path | Sequence[Any], order: Callable[..., Tensor], seed: int, loading: dict, **options: Any
+) -> CLScenario:
+    data = datasets.load(dataset, **loading)
+    targets = torch.tensor(data.train.targets)
+    train = order(targets, seed, **options)
+    class_order = list(dict.fromkeys(targets[train].tolist()))
+    return make_benchmark(data, [train], [torch.arange(len(data.test))], class_order, seed)

@@ -1,0 +1,44 @@
+"""Avalanche's dataset over images in memory."""
+
+from collections.abc import Sequence
+
+from avalanche.benchmarks.utils import DataAttribute
+from avalanche.benchmarks.utils.classification_dataset import ClassificationDataset
+
+from avalanche_f2ocl.datasets.image_tensors import ImageTensors
+
+
+class InMemoryDataset(ClassificationDataset):
+    """Avalanche's dataset of (parts of) one :class:`ImageTensors`.
+
+    Anything that Avalanche's own can do, as transforms, more data or more attributes, makes it fetch image by image, as
+    that one does.
+
+    Args:
+        data: images and labels.
+
+    Example:
+        >>> import torch
+        >>> data = InMemoryDataset.of(ImageTensors(torch.zeros(4, 1, 2, 2), torch.tensor([5, 6, 7, 8])))
+        >>> data.subset([3, 1]).__getitems__([0, 1]).labels
+        tensor([8, 6])
+    """
+
+    @classmethod
+    def of(cls, data: ImageTensors) -> "InMemoryDataset":
+        """All of ``data``."""
+        return cls([data], data_attributes=[DataAttribute(data.targets, "targets")])
+
+    def __getitems__(self, indices: list[int]) -> Sequence:
+        flat = self._flat_data
+        [images, *more] = flat._datasets
+        if more or not isinstance(images, ImageTensors) or self._changes_items():
+            return [self[i] for i in indices]
+        return images.__getitems__(indices if flat._indices is None else [flat._indices[i] for i in indices])
+
+    def _changes_items(self) -> bool:
+        flat = self._flat_data
+        groups = (group for group in (flat._transform_groups, flat._frozen_transform_groups) if group is not None)
+        transforms = (transform for group in groups for transform in group.transform_groups.values())
+        attributes = self._data_attributes.values()
+        return any(t is not None for t in transforms) or any(attribute.use_in_getitem for attribute in attributes)

@@ -1,0 +1,27 @@
+"""Many runs of the runner, one process each, side by side."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from tqdm import tqdm
+
+
+def launch(runs: Sequence[Sequence[str]], jobs: int = 1) -> int:
+    """Runs ``python -m benchmarks.runs.runner`` with each list of arguments; returns how many failed.
+
+    Args:
+        runs: the runner's arguments.
+        jobs: processes at a time; they share the cores.
+    """
+    threads = max(1, (os.cpu_count() or 1) // jobs)
+    environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
+
+    def one(arguments: Sequence[str]) -> bool:
+        command = [sys.executable, "-m", "benchmarks.runs.runner", "--quiet", *arguments]
+        return subprocess.run(command, env=environment).returncode != 0
+
+    with ThreadPoolExecutor(jobs) as pool:
+        return sum(tqdm(pool.map(one, runs), total=len(runs), unit="run"))

@@ -1,0 +1,56 @@
+"""The methods that can be compared, by the name that results carry."""
+
+from collections.abc import Callable
+from typing import Any
+
+from avalanche_f2ocl import F2OCLStrategy, ViTNCM
+from avalanche_f2ocl.baselines import ER, L2P, DualPrompt, LinearStrategy, LwF, RandomPrompt, SharedPrompt
+from avalanche_f2ocl.strategies.base import OnlineStrategy
+
+Methods = dict[str, tuple[Callable[..., OnlineStrategy], dict[str, Any]]]
+
+OF_THE_PAPER: Methods = {
+    "f2ocl": (F2OCLStrategy, {}),
+    "f2ocl-seen": (F2OCLStrategy, {"prompt_election": "seen"}),
+    "f2ocl-constant-lr": (F2OCLStrategy, {"lr_decay": 0.0}),
+    "f2ocl-literal": (F2OCLStrategy.paper, {}),
+    "random-prompt": (RandomPrompt, {}),
+    "vit-ncm": (ViTNCM, {}),
+    "linear": (LinearStrategy, {"lr": 0.001}),
+    "linear-mask": (LinearStrategy, {"mask_logits": "batch", "lr": 0.003}),
+    "er200": (ER, {"mem_size": 200}),
+    "er500": (ER, {"mem_size": 500}),
+    "lwf": (LwF, {}),
+    "lwf-task-free": (LwF, {"refresh_every": 20}),
+    "l2p": (L2P, {"lr": 0.001}),
+    "l2p-mask": (L2P, {"mask_logits": "batch"}),
+    "l2p-ncm": (L2P, {"mask_logits": "batch", "classifier": "ncm"}),
+    "dualprompt": (DualPrompt, {"lr": 0.0003}),
+    "dualprompt-mask": (DualPrompt, {"mask_logits": "batch"}),
+    "dualprompt-ncm": (DualPrompt, {"mask_logits": "batch", "classifier": "ncm"}),
+}
+
+RIDGE = {"head": "ridge", "projection": 0}
+BEYOND: Methods = {
+    "f2ocl-best": (F2OCLStrategy.best, {}),
+    "f2ocl-ridge-ensemble": (F2OCLStrategy, {**RIDGE, "head_features": "ensemble"}),
+    "random-prompt-ridge-ensemble": (RandomPrompt.best, {}),
+    "vit-lda": (ViTNCM, {"head": "lda"}),
+    "vit-ridge": (ViTNCM, {"head": "ridge", "projection": 2000}),
+    "vit-ridge-layers": (ViTNCM, {**RIDGE, "head_features": "layers"}),
+    "shared-prompt": (SharedPrompt, {}),
+}
+
+METHODS = OF_THE_PAPER | BEYOND
+
+
+def make_strategy(method: str, **options: Any) -> OnlineStrategy:
+    """A method's strategy, in float32 so that its figures are the same on every machine; ``options`` win.
+
+    Raises:
+        ValueError: an unknown method; the message names those there are.
+    """
+    if method not in METHODS:
+        raise ValueError(f"method={method!r}: allowed are {', '.join(METHODS)}")
+    make, own = METHODS[method]
+    return make(**{"precision": "float32", **own, **options})

@@ -1,0 +1,92 @@
+"""More heads on one training: each sees what the strategy's own head could see, and has its own accuracy matrix."""
+
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from avalanche_f2ocl.backbone.vit import PromptableViT
+from avalanche_f2ocl.config import HeadOptions
+from avalanche_f2ocl.heads.features import feature_count, head_features
+from avalanche_f2ocl.heads.make import make_head
+from avalanche_f2ocl.metrics.groups import AccuracyMatrix
+
+
+def by_class(answers: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Its ``predictions`` and ``labels``, classes ascending: the same image at the same place for every seed."""
+    order = np.argsort(answers.labels, kind="stable")
+    return np.asarray(answers.predictions)[order], np.asarray(answers.labels)[order]
+
+
+class LastFeatures:
+    """Notes what a backbone last computed; for strategies whose head sees layers.
+
+    Args:
+        backbone: its ``query`` and ``encode_layers`` are replaced.
+
+    Attributes:
+        prompted, unprompted: embedding and layers of the last mini-batch; None where there was no such pass.
+    """
+
+    def __init__(self, backbone: PromptableViT) -> None:
+        self.prompted = self.unprompted = None
+        self._query, self._encode_layers = backbone.query, backbone.encode_layers
+        backbone.query, backbone.encode_layers = self.query, self.encode_layers
+
+    def query(self, images: Tensor, tokens: Tensor) -> Tensor:
+        q = self._query(images, tokens)
+        self.unprompted = q, None
+        return q
+
+    def encode_layers(self, tokens: Tensor, prompts: Tensor | None = None, last: int = 4) -> tuple[Tensor, Tensor]:
+        encoded = self._encode_layers(tokens, prompts, last)
+        if prompts is None:
+            self.unprompted = encoded
+        else:
+            self.prompted = encoded
+        return encoded
+
+    def of(self, kind: str) -> Tensor:
+        """The head features ``kind`` of the last mini-batch, ``(B, F)``; without prompts z is q."""
+        q, q_layers = self.unprompted
+        z, z_layers = self.prompted or self.unprompted
+        return head_features(kind, z, q, z_layers, q_layers)
+
+
+class SideHead(AccuracyMatrix):
+    """A head beside the strategy's own, as a metric that emits nothing; stands before metrics that encode again.
+
+    Args:
+        options: of the head.
+        backbone: the strategy's.
+        last: what it computed last.
+        seed: of its random projection.
+
+    Attributes:
+        figures: A_n, A_n_samples and F_n of the last evaluation.
+        predictions, labels: of the last evaluation.
+    """
+
+    def __init__(self, options: HeadOptions, backbone: PromptableViT, last: LastFeatures, seed: int) -> None:
+        super().__init__()
+        self.kind, self.last = options.head_features, last
+        self.head = make_head(options, feature_count(self.kind, backbone), seed)
+
+    def after_training_iteration(self, strategy):
+        self.head.add_rows(len(strategy.model.class_ids) - self.head.num_rows)
+        rows = strategy.model.classes.rows(strategy.mb_labels).to(strategy.device)
+        self.head.update(self.last.of(self.kind), rows)
+
+    def before_eval(self, strategy):
+        super().before_eval(strategy)
+        self.predictions, self.labels = [], []
+
+    def right(self, strategy) -> Tensor:
+        predicted = strategy.model.class_ids[self.head.logits(self.last.of(self.kind)).argmax(1)]
+        self.predictions += predicted.tolist()
+        self.labels += strategy.mb_labels.tolist()
+        return predicted == strategy.mb_y
+
+    def values(self) -> dict[str, float | None]:
+        self.figures = super().values()
+        return {}

@@ -1,0 +1,1 @@
+"""Speed, against what cannot be avoided."""

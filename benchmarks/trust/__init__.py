@@ -1,0 +1,1 @@
+"""What must not break: kills, spoilt files, bad input, long streams."""

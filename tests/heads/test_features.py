@@ -1,0 +1,49 @@
+import pytest
+import torch
+from timm.models import VisionTransformer
+
+from avalanche_f2ocl.backbone.vit import PromptableViT
+from avalanche_f2ocl.heads.features import feature_count, head_features
+
+
+@pytest.fixture
+def parts(draw):
+    return torch.randn(5, 6, generator=draw), torch.randn(5, 6, generator=draw), torch.randn(5, 3, 2, 6, generator=draw)
+
+
+def test_one_embedding_is_taken_as_it_is(parts):
+    z, q, layers = parts
+    assert head_features("z", z, q) is z and head_features("q", z, q) is q
+
+
+def test_both_embeddings_by_hand():
+    both = head_features("zq", torch.tensor([[6.0, 8]]), torch.tensor([[0.0, -2]]))
+    torch.testing.assert_close(both, torch.tensor([[0.6, 0.8, 0, -1]]))
+
+
+def test_layers_are_normalised_one_by_one_and_strung_together(parts):
+    z, q, layers = parts
+    features = head_features("layers", z, q, layers)
+    expected = [layers[2, block, part] / layers[2, block, part].norm() for block in range(3) for part in range(2)]
+    torch.testing.assert_close(features[2], torch.cat(expected))
+
+
+def test_an_ensemble_sees_both_passes(parts, draw):
+    z, q, layers = parts
+    others = torch.randn(5, 3, 2, 6, generator=draw)
+    both = head_features("ensemble", z, q, layers, others)
+    expected = [head_features("layers", z, q, layers), head_features("layers", q, q, others)]
+    assert torch.equal(both, torch.cat(expected, dim=1))
+
+
+@pytest.mark.parametrize("depth, class_token", [(2, True), (5, True), (5, False)])
+@pytest.mark.parametrize("kind", ["z", "q", "zq", "layers", "ensemble"])
+def test_the_count_is_theirs(kind, depth, class_token):
+    vit = VisionTransformer(
+        img_size=16, patch_size=8, embed_dim=12, depth=depth, num_heads=2, num_classes=0,
+        class_token=class_token, global_pool="token" if class_token else "avg",
+    )  # fmt: skip
+    backbone = PromptableViT(vit, readout="cls" if class_token else "patch")
+    tokens = backbone.tokens(torch.zeros(2, 3, 16, 16))
+    embedding, layers = backbone.encode_layers(tokens, torch.zeros(1, 3, 12))
+    assert head_features(kind, embedding, embedding, layers, layers).shape == (2, feature_count(kind, backbone))

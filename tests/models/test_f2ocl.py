@@ -1,0 +1,490 @@
+from copy import deepcopy
+
+import pytest
+import torch
+
+from avalanche_f2ocl import F2OCLModel
+from avalanche_f2ocl.losses import contrastive_prompt_loss
+from avalanche_f2ocl.rng import generator
+from avalanche_f2ocl.state.prompts import elect
+from tests.helpers import assert_same_state, learned
+
+OPTIONS = [
+    dict(),
+    dict(prompt_assignment="label", key_update="gradient"),
+    dict(prompt_election="majority", negatives="all", passes=2),
+    dict(prompt_election="seen", keys=3, metric="euclidean"),
+    dict(prompt_init="normal", prompt_position="cls", readout="prompt", exclude_self=True),
+    dict(prompt_init="zeros", readout="patch", normalise="unit"),
+    dict(head="lda", prompt_assignment="label"),
+    dict(head="ridge", head_features="layers", projection=30, keys=2),
+    dict(head="ncm", head_features="q"),
+    dict(prompt_assignment="shared", head="ridge", head_features="ensemble", projection=0),
+]
+
+
+def split(images, labels, size=4):
+    return zip(images.split(size), labels.split(size), strict=True)
+
+
+@pytest.fixture(params=OPTIONS, ids=str)
+def any_model(request, vit):
+    return F2OCLModel(vit, prompt_length=3, **request.param)
+
+
+@pytest.mark.parametrize("assignment", ["batch", "label"])
+@pytest.mark.parametrize("passes", [1, 3])
+def test_a_step_written_out(vit, images, labels, assignment, passes):
+    """Algorithm 1 with plain tensors, torch's Adam on one parameter per class, and Eq. 8 by hand."""
+    options = dict(prompt_length=3, prompt_assignment=assignment, prompt_election="majority", passes=passes, lr_decay=0)
+    model, naive = F2OCLModel(vit, **options), F2OCLModel(vit, **options)
+    encode = naive.backbone.encode
+    prompts, optimizers, keys, mu, n = {}, {}, {}, {}, {}
+    for x, y in split(images, labels):
+        model.learn(x, y)
+
+        y = y.tolist()
+        for c in sorted(set(y) - set(prompts)):
+            naive.pool.add_classes(torch.tensor([c]))
+            prompts[c] = torch.nn.Parameter(naive.pool.used("prompts")[-1].detach().clone())
+            optimizers[c] = torch.optim.Adam([prompts[c]], lr=0.1)
+            n[c] = 0
+        oldest = list(prompts)
+        majority = min(set(y), key=lambda c: (-y.count(c), oldest.index(c)))
+        chosen = y if assignment == "label" else [majority] * len(y)
+        first_z = None
+        for _ in range(passes):
+            z = encode(x, torch.stack([prompts[c] for c in chosen]))
+            first_z = z.detach() if first_z is None else first_z
+            table = [mu[c] if n[c] else first_z[y.index(c)] for c in oldest]
+            rows = torch.tensor([oldest.index(c) for c in y])
+            loss = contrastive_prompt_loss(z, rows, torch.stack(table), torch.tensor([n[c] for c in oldest]))
+            grads = torch.autograd.grad(loss, [prompts[c] for c in set(chosen)])
+            for c, grad in zip(set(chosen), grads, strict=True):
+                prompts[c].grad = grad
+                optimizers[c].step()
+        with torch.no_grad():
+            q, z = encode(x), encode(x, torch.stack([prompts[c] for c in chosen]))
+        for c in set(y):
+            own = torch.tensor([label == c for label in y])
+            keys[c] = (n[c] * keys.get(c, 0) + q[own].sum(0)) / (n[c] + own.sum())
+            mu[c] = (n[c] * mu.get(c, 0) + z[own].sum(0)) / (n[c] + own.sum())
+            n[c] += int(own.sum())
+    ids = model.class_ids.tolist()
+    assert ids == list(prompts) and model.head.used("counts").tolist() == list(n.values())
+    for name, ours, theirs in (
+        ("prompts", model.pool.used("prompts"), prompts),
+        ("keys", model.keys.vectors(), keys),
+        ("prototypes", model.head.means(), mu),
+    ):
+        expected = torch.stack([theirs[c] for c in ids])
+        torch.testing.assert_close(ours, expected, rtol=1e-3, atol=1e-3, msg=lambda m, name=name: f"{name}: {m}")
+
+
+def test_prototypes_are_the_mean_of_what_they_summed(any_model, images, labels):
+    seen = []
+    original = any_model.head.update
+    any_model.head.update = lambda z, rows: (seen.append((z.clone(), rows.clone())), original(z, rows))
+    for x, y in split(images, labels):
+        any_model.learn(x, y)
+    z, rows = torch.cat([z for z, _ in seen]).double(), torch.cat([rows for _, rows in seen])
+    expected = torch.stack([z[rows == r].mean(0) for r in range(3)])
+    torch.testing.assert_close(any_model.head.means(), expected.float())
+
+
+def test_learns_and_predicts_with_every_option(any_model, images, labels):
+    for x, y in split(images, labels):
+        any_model.learn(x, y)
+    assert any_model.class_ids.tolist() == [-3, 4, 900] and any_model.batches == 3
+    logits = any_model(images)
+    assert logits.shape == (12, 3) and logits.isfinite().all() and not logits.requires_grad
+    assert set(any_model.predict(images).tolist()) <= {-3, 4, 900}
+
+
+def test_a_prediction_does_not_depend_on_its_batch(any_model, images, labels):
+    for x, y in split(images, labels):
+        any_model.learn(x, y)
+    together = any_model(images)
+    apart = torch.cat([any_model(image) for image in images.split(1)])
+    torch.testing.assert_close(together, apart, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(any_model(images.flip(0)).flip(0), together, rtol=1e-4, atol=1e-4)
+    assert torch.equal(together.argmax(1), apart.argmax(1))
+
+
+def test_the_backbone_is_unchanged_and_gets_no_gradient(any_model, images, labels):
+    before = {name: t.clone() for name, t in any_model.backbone.state_dict().items()}
+    any_model.train()
+    any_model.learn(images, labels)
+    assert_same_state(dict(any_model.backbone.state_dict()), before)
+    assert all(p.grad is None for p in any_model.backbone.parameters())
+
+
+def test_absent_prompts_and_their_moments_are_bit_identical_after_foreign_steps(vit, images):
+    model = F2OCLModel(vit, prompt_length=3)
+    for label in (0, 1, 2):
+        model.learn(images[:4], [label] * 4)
+    state = model.optimizer.state[model.pool.prompts]
+    tensors = {"prompts": model.pool.prompts, **state}
+    before = {name: t.detach()[:3].clone() for name, t in tensors.items()}
+    for _ in range(5):
+        model.learn(images[4:], [1] * 8)
+    for name, tensor in {"prompts": model.pool.prompts, **state}.items():
+        assert torch.equal(tensor[[0, 2]], before[name][[0, 2]]), name
+        assert not torch.equal(tensor[1], before[name][1]), name
+
+
+def test_same_seed_same_result_and_the_global_generator_is_left_alone(vit, images, labels):
+    states = []
+    for seed, noise in ((0, 1), (0, 2), (1, 1)):
+        torch.manual_seed(noise)
+        before = torch.random.get_rng_state()
+        model = F2OCLModel(vit, seed=seed, prompt_election="seen")
+        for x, y in split(images, labels):
+            model.learn(x, y)
+        assert torch.equal(torch.random.get_rng_state(), before)
+        states.append(learned(model))
+    assert_same_state(states[0], states[1])
+    assert not torch.equal(states[0]["pool.prompts"], states[2]["pool.prompts"])
+
+
+def test_one_sample_and_one_class_batches(any_model, images):
+    any_model.learn(images[:1], [7])
+    any_model.learn(images[1:5], [7] * 4)
+    any_model.learn(images[5:6], [8])
+    assert all(t.isfinite().all() for t in learned(any_model).values())
+
+
+@pytest.mark.parametrize("keys", [1, 2, 5])
+def test_prompts_of_the_nearest_keys_come_nearest_first(vit, images, labels, keys):
+    model = F2OCLModel(vit, prompt_length=3, keys=keys)
+    model.learn(images, labels)
+    q = model.backbone.encode(images)
+    similarity = torch.cosine_similarity(q.unsqueeze(1), model.keys.vectors().unsqueeze(0), dim=2)
+    order = similarity.argsort(1, descending=True)[:, :keys]
+    prompts = torch.stack([torch.cat([model.pool.prompts[r] for r in rows]) for rows in order.tolist()])
+    expected = model.head.logits(model.backbone.encode(images, prompts.detach()))
+    torch.testing.assert_close(model(images), expected)
+
+
+@pytest.mark.parametrize("election, rows", [("sample", {0}), ("majority", {0}), ("seen", {0, 1, 2})])
+def test_which_prompts_an_election_moves(vit, images, election, rows):
+    """Three classes seen, then mini-batches of the first alone."""
+    model = F2OCLModel(vit, prompt_length=3, prompt_election=election)
+    model.learn(images[:6], [0, 1, 2, 0, 1, 2])
+    before = model.pool.used("prompts").detach().clone()
+    for _ in range(12):
+        model.learn(images[:2], [0, 0])
+    moved = (model.pool.used("prompts") != before).flatten(1).any(1).nonzero().flatten().tolist()
+    assert set(moved) == rows
+
+
+def test_state_dict_restores_predictions_and_goes_on_learning(any_model, images, labels, vit):
+    for x, y in split(images[:8], labels[:8]):
+        any_model.learn(x, y)
+    other = F2OCLModel(vit, config=any_model.config)
+    other.load_state_dict(any_model.state_dict())
+    assert torch.equal(other(images), any_model(images))
+    other.optimizer.load_state_dict(deepcopy(any_model.optimizer.state_dict()))
+    for model in (any_model, other):
+        model.learn(images[8:], labels[8:])
+    assert other.batches == 3
+    assert_same_state(learned(other), learned(any_model))
+
+
+def test_an_empty_model(model, images):
+    assert model(images).shape == (12, 0) and model.class_ids.tolist() == []
+    with pytest.raises(RuntimeError, match="nothing has been learned"):
+        model.predict(images)
+    model.load_state_dict(model.state_dict())
+
+
+@pytest.mark.parametrize(
+    "spoil, error",
+    [
+        (lambda x, y: (x[:, :2], y), ValueError),
+        (lambda x, y: (x[0], y), ValueError),
+        (lambda x, y: (x.float() * float("nan"), y), ValueError),
+        (lambda x, y: (x.float(), y), ValueError),
+        (lambda x, y: (x, y.float()), TypeError),
+        (lambda x, y: (x, y[:-1]), ValueError),
+        (lambda x, y: (x[:0], y[:0]), ValueError),
+    ],
+    ids=["channels", "rank", "NaN", "range", "float labels", "too few labels", "empty"],
+)
+def test_bad_input_is_refused_before_anything_changes(model, images, labels, spoil, error):
+    model.learn(images, labels)
+    before = learned(model)
+    x, y = spoil(images, labels + 50)
+    with pytest.raises(error):
+        model.learn(x, y)
+    assert_same_state(learned(model), before)
+
+
+def test_images_of_another_size_grey_or_float(model, images, labels):
+    model.learn(images, labels)
+    assert torch.equal(model(images), model(images.double() / 255))
+    assert model(images[:, :1, :9, :20]).shape == (12, 3)
+
+
+def test_normalised_inputs(vit, images, labels):
+    plain, normalised = F2OCLModel(vit, prompt_length=3), F2OCLModel(vit, prompt_length=3, inputs="normalised")
+    plain.learn(images, labels)
+    normalised.learn(images.float() / 127.5 - 1, labels)
+    torch.testing.assert_close(
+        normalised(images.float() / 127.5 - 1), plain(images), rtol=1e-3, atol=1e-3
+    )
+
+
+def test_a_step_costs_the_rows_of_the_batch_not_of_the_pool(vit, images):
+    """The gradient that reaches the optimiser has one row, however many classes there are."""
+    model = F2OCLModel(vit, prompt_length=2)
+    model.add_classes(torch.arange(500))
+    batch = model.begin_batch(images, torch.zeros(12, dtype=torch.int64))
+    model.contrastive_loss(batch).backward()
+    assert model.pool.prompts.grad._values().shape == (1, 2, 128)
+
+
+@pytest.mark.gpu
+def test_cuda_equals_cpu_and_never_waits_for_the_host(vit, images, labels):
+    cpu, cuda = F2OCLModel(vit, prompt_length=3), F2OCLModel(vit, prompt_length=3).cuda()
+    cpu.learn(images, labels)
+    batch = cuda.begin_batch(images.cuda(), labels)
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        cuda.learn_batch(batch)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    torch.testing.assert_close(cuda(images.cuda()).cpu(), cpu(images), rtol=1e-2, atol=1e-2)
+
+
+def head_input(model, kind, images, prompts):
+    """What a head gets, written out with hooks on the blocks."""
+    if kind == "ensemble":
+        none = torch.zeros(1, 0, 128)
+        return torch.cat([head_input(model, "layers", images, p) for p in (prompts, none)], dim=1)
+    z, q, seen = model.backbone.encode(images, prompts), model.backbone.encode(images), []
+    if kind == "layers":
+        blocks = model.backbone.vit.blocks[-4:]
+        hooks = [block.register_forward_hook(lambda *args: seen.append(args[2])) for block in blocks]
+        model.backbone.encode(images, prompts)
+        for hook in hooks:
+            hook.remove()
+        first_patch = 1 + prompts.shape[1]
+        parts = [part for x in seen for part in (x[:, 0], x[:, first_patch:].mean(1))]
+        return torch.cat([part / part.norm(dim=1, keepdim=True) for part in parts], dim=1)
+    both = torch.cat([z / z.norm(dim=1, keepdim=True), q / q.norm(dim=1, keepdim=True)], dim=1)
+    return {"z": z, "q": q, "zq": both}[kind]
+
+
+@pytest.mark.parametrize("kind", ["z", "q", "zq", "layers", "ensemble"])
+@pytest.mark.parametrize("head", ["ncm", "lda", "ridge"])
+def test_the_head_learns_and_scores_its_features(vit, images, labels, head, kind):
+    """Under the elected prompt in training, under the nearest key's in testing."""
+    model = F2OCLModel(vit, prompt_length=3, head=head, head_features=kind, projection=0)
+    alone = deepcopy(model.head)
+    prototypes = {}
+    for x, y in split(images, labels):
+        model.learn(x, y)
+        alone.add_rows(len(model.class_ids) - alone.num_rows)
+        draw = generator(0, "election", model.batches - 1)
+        rows = model.classes.rows(y)
+        prompt = model.pool.prompts[elect(rows, len(model.class_ids), "sample", draw)].detach()
+        alone.update(head_input(model, kind, x, prompt), rows)
+        for z, c in zip(model.backbone.encode(x, prompt), y.tolist(), strict=True):
+            prototypes.setdefault(c, []).append(z)
+    torch.testing.assert_close(
+        model.prototypes.means(), torch.stack([torch.stack(prototypes[c]).mean(0) for c in model.class_ids.tolist()])
+    )
+    q, keys = model.backbone.encode(images), model.keys.vectors()
+    nearest = torch.cosine_similarity(q.unsqueeze(1), keys, dim=2).argmax(1)
+    expected = alone.logits(head_input(model, kind, images, model.pool.prompts[nearest].detach()))
+    torch.testing.assert_close(model(images), expected, rtol=1e-3, atol=1e-3)
+    assert len(model.prototypes.used("counts")) == len(model.class_ids) == 3
+
+
+def test_features_without_prompts_cost_one_forward_pass(vit, images, labels, monkeypatch):
+    model = F2OCLModel(vit, prompt_length=3, head="lda", head_features="q")
+    model.learn(images, labels)
+    original, encoded = model.backbone.encode_tokens, []
+    monkeypatch.setattr(model.backbone, "encode_tokens", lambda *args: (encoded.append(1), original(*args))[1])
+    model(images)
+    assert len(encoded) == 1
+
+
+@pytest.mark.parametrize("passes", [1, 2])
+def test_a_shared_prompt_is_trained_on_every_minibatch_and_used_for_every_image(vit, images, labels, passes):
+    """The loss, torch's Adam with a step size of lr / t, and the prototypes, written out."""
+    model = F2OCLModel(vit, prompt_length=3, prompt_assignment="shared", passes=passes)
+    encode = model.backbone.encode
+    prompt = torch.nn.Parameter(model.pool.prompts.detach().clone())
+    adam, classes, seen, steps = torch.optim.Adam([prompt], lr=0.1), [], {}, 0
+    for x, y in split(images, labels):
+        model.learn(x, y)
+        classes += [c for c in sorted(set(y.tolist())) if c not in classes]
+        first = None
+        for _ in range(passes):
+            z = encode(x, prompt)
+            first = z.detach() if first is None else first
+            present = sorted(set(y.tolist()))
+            means = [torch.stack(seen[c]).mean(0) if c in seen else first[y.tolist().index(c)] for c in present]
+            counts = torch.tensor([len(seen.get(c, ())) for c in present])
+            rows = torch.tensor([present.index(c) for c in y.tolist()])
+            loss = contrastive_prompt_loss(z, rows, torch.stack(means), counts)
+            steps += 1
+            adam.param_groups[0]["lr"] = 0.1 / steps
+            adam.zero_grad()
+            loss.backward()
+            adam.step()
+        for z, c in zip(encode(x, prompt).detach(), y.tolist(), strict=True):
+            seen.setdefault(c, []).append(z)
+    torch.testing.assert_close(model.pool.prompts, prompt, rtol=1e-3, atol=1e-4)
+    means = torch.stack([torch.stack(seen[c]).mean(0) for c in classes])
+    torch.testing.assert_close(model.prototypes.means(), means, rtol=1e-3, atol=1e-3)
+    expected = torch.cosine_similarity(encode(images, prompt).unsqueeze(1), means, dim=2)
+    torch.testing.assert_close(model(images), expected, rtol=1e-3, atol=1e-3)
+
+
+def test_labels_may_be_names(model, images):
+    model.learn(images[:3], ["owl", "cat", "owl"])
+    model.learn(images[3:5], [7, 0])
+    model.learn(images[5:8], ["dog", "cat", "emu"])
+    assert model.class_names == {0: "owl", 1: "cat", 8: "dog", 9: "emu"}
+    assert sorted(model.class_ids.tolist()) == [0, 1, 7, 8, 9]
+    model.forget(1)
+    assert model.class_names == {0: "owl", 8: "dog", 9: "emu"}
+
+
+def test_given_names_keep_their_ids(model, images):
+    model.class_names = {3: "cat", 5: "owl"}
+    model.learn(images[:3], ["owl", "emu", "cat"])
+    assert model.class_names == {3: "cat", 5: "owl", 6: "emu"} and set(model.class_ids.tolist()) == {3, 5, 6}
+
+
+def test_bad_names_change_nothing(model, images):
+    model.learn(images[:2], ["owl", "cat"])
+    with pytest.raises(TypeError, match="label 3 among names"):
+        model.learn(images[:2], ["emu", 3])
+    with pytest.raises(ValueError, match="one class id per image"):
+        model.learn(images[:2], ["emu"])
+    model.learn_batch = lambda batch: 1 / 0
+    with pytest.raises(ZeroDivisionError):
+        model.learn(images[:2], ["emu", "owl"])
+    assert model.class_names == {0: "owl", 1: "cat"} and len(model.class_ids) == 2
+
+
+@pytest.mark.parametrize("options, temperature", [({}, 0.2), ({"temperature": 0.5}, 0.5), ({"head": "lda"}, 1)])
+def test_probabilities_are_the_softmax_of_the_logits(vit, images, labels, options, temperature):
+    model = F2OCLModel(vit, prompt_length=3, **options)
+    model.learn(images, labels)
+    logits = model(images).double()
+    torch.testing.assert_close(model.predict_proba(images).double(), (logits / temperature).softmax(1))
+    torch.testing.assert_close(model.predict_proba(images, temperature=3).double(), (logits / 3).softmax(1))
+    ids, probabilities = model.topk(images, k=2)
+    order = logits.argsort(1, descending=True)[:, :2]
+    assert torch.equal(ids, model.class_ids[order]) and torch.equal(ids[:, 0], model.predict(images))
+    torch.testing.assert_close(probabilities, model.predict_proba(images).gather(1, order))
+    assert model.topk(images, k=9)[0].shape == (12, 3)
+
+
+def test_bad_questions(model, images, labels):
+    with pytest.raises(RuntimeError, match="nothing has been learned"):
+        model.topk(images)
+    model.learn(images, labels)
+    with pytest.raises(ValueError, match="k=0"):
+        model.topk(images, k=0)
+    with pytest.raises(ValueError, match="temperature=0"):
+        model.predict_proba(images, temperature=0)
+
+
+@pytest.mark.parametrize("assignment", ["batch", "shared"])
+@pytest.mark.parametrize("kind, passes", [("z", 1), ("layers", 2)])
+def test_drift_written_out(vit, images, labels, assignment, kind, passes):
+    """Sums are of embeddings less what the prompt's steps have moved the mini-batch's mean by, at that time."""
+    model = F2OCLModel(
+        vit, prompt_length=3, prompt_assignment=assignment, head_features=kind, passes=passes, compensate_drift=True
+    )
+
+    def features(x, prompts):
+        z, layers = model.backbone.encode_layers(model.backbone.tokens(x), prompts)
+        return z if kind == "z" else torch.nn.functional.normalize(layers, dim=-1).flatten(1)
+
+    drift, sums, moved = {}, {}, 0.0
+    for x, y in split(images, labels):
+        batch = model.begin_batch(x, y)
+        row = int(model._elected(batch))
+        prompt = model.pool.prompts[row : row + 1].detach().clone()
+        before = features(x, prompt).mean(0)
+        model.learn_batch(batch)
+        after = features(x, model.pool.prompts[row : row + 1].detach())
+        drift[row] = drift.get(row, 0) + after.mean(0) - before
+        moved = max(moved, drift[row].norm().item())
+        for class_id, vector in zip(y.tolist(), after - drift[row], strict=True):
+            sums[class_id] = sums.get(class_id, 0) + vector.double()
+    assert moved > 0.01
+    for i, class_id in enumerate(model.class_ids.tolist()):
+        torch.testing.assert_close(model.head.sums[i], sums[class_id], rtol=1e-4, atol=1e-4)
+    for row in range(len(model.pool.drift[: len(model.class_ids)])):
+        expected = drift.get(row, torch.zeros_like(before))
+        torch.testing.assert_close(model.pool.drift[row][-len(before) :], expected, rtol=1e-4, atol=1e-5)
+    rows = model.predict_batch(images).key_rows if assignment == "batch" else torch.zeros(12, 1, dtype=torch.int64)
+    own = features(images, model.pool.prompts[rows[:, 0]].detach())
+    scored = own - torch.stack([drift.get(row, torch.zeros_like(before)) for row in rows[:, 0].tolist()])
+    torch.testing.assert_close(model(images), model.head.logits(scored), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("assignment", ["batch", "shared"])
+def test_the_loss_sees_prototypes_where_the_prompt_has_moved_embeddings(vit, images, labels, assignment):
+    model = F2OCLModel(vit, prompt_length=3, prompt_assignment=assignment, compensate_drift=True)
+    first, _, third = split(images, labels)
+    for _ in range(3):
+        model.learn(*first)
+    batch = model.begin_batch(*third)
+    row = model._elected(batch)
+    z = model.backbone.encode_tokens(batch.tokens, model.pool.prompts[row])
+    counts, means = model.head.counts[batch.rows], model.head.means(batch.rows)
+    shifted = torch.where(counts.unsqueeze(1) == 0, z[batch.first], means + model.pool.drift[row][:, :128])
+    expected = contrastive_prompt_loss(z, batch.first, shifted, counts, model.config.temperature)
+    torch.testing.assert_close(model.contrastive_loss(batch), expected)
+
+
+@pytest.mark.parametrize("assignment", ["batch", "shared"])
+def test_prompts_that_do_not_move_do_not_drift(vit, images, labels, assignment):
+    options = {"prompt_length": 3, "prompt_assignment": assignment, "lr": 1e-30}
+    one, other = F2OCLModel(vit, **options), F2OCLModel(vit, **options, compensate_drift=True)
+    for x, y in split(images, labels):
+        one.learn(x, y)
+        other.learn(x, y)
+    assert other.pool.drift.abs().max() < 1e-6
+    torch.testing.assert_close(one(images), other(images))
+
+
+@pytest.mark.parametrize("assignment", ["batch", "shared"])
+def test_drift_is_taken_back_with_its_minibatch_and_goes_with_its_class(vit, images, labels, assignment):
+    model = F2OCLModel(vit, prompt_length=3, prompt_assignment=assignment, compensate_drift=True)
+    first, second, third = split(images, labels)
+    model.learn(*first)
+    before = learned(model)
+    update = model.head.update
+    model.head.update = lambda *_: 1 / 0
+    with pytest.raises(ZeroDivisionError):
+        model.learn(*second)
+    model.head.update = update
+    assert_same_state(learned(model), before)
+    model.learn(*second)
+    model.learn(*third)
+    kept = {i: d for i, d in zip(model.class_ids.tolist(), model.pool.drift.clone(), strict=False)}
+    model.forget(-3)
+    if assignment == "batch":
+        assert all(torch.equal(d, kept[i]) for i, d in zip(model.class_ids.tolist(), model.pool.drift, strict=False))
+    else:
+        assert torch.equal(model.pool.drift[0], next(iter(kept.values())))
+
+
+def test_what_drift_does_not_go_with(vit):
+    for options in ({"prompt_assignment": "label"}, {"prompt_election": "seen"}):
+        (name,) = options
+        with pytest.raises(ValueError, match=f"compensate_drift=True does not go with {name}="):
+            F2OCLModel(vit, compensate_drift=True, **options)
+    F2OCLModel(vit, compensate_drift=True, prompt_assignment="shared", prompt_election="seen")
+    with pytest.raises(TypeError, match="compensate_drift=1: must be True or False"):
+        F2OCLModel(vit, compensate_drift=1)

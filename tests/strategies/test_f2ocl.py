@@ -1,0 +1,75 @@
+"""What is particular to F2OCL; what every strategy does is in tests/contracts."""
+
+import pytest
+from avalanche.training.plugins import EvaluationPlugin
+
+from avalanche_f2ocl import (
+    ContrastivePromptPlugin,
+    F2OCLStrategy,
+    KeyUpdatePlugin,
+    PromptGrowthPlugin,
+    PrototypeUpdatePlugin,
+    ViTNCM,
+    class_incremental_stream,
+    f2ocl_metrics,
+)
+from avalanche_f2ocl.evaluation.by_groups import run_online
+
+
+def result(strategy_class, stream, **options):
+    return run_online(
+        strategy_class(evaluator=EvaluationPlugin(*f2ocl_metrics()), **options), stream, progress=False
+    )
+
+
+@pytest.fixture(scope="module")
+def one_group():
+    return class_incremental_stream("digits", groups=1, train_per_class=60, test_per_class=15)
+
+
+def test_label_assignment_collapses_on_real_images(vit):
+    """Prompts that encode their label: perfect with the right key, chance with a random one, and with their own
+    key no better than the key."""
+    stream = class_incremental_stream("digits", groups=5, train_per_class=60, test_per_class=15)
+    ncm = result(ViTNCM, stream, backbone=vit)
+    literal = result(F2OCLStrategy, stream, backbone=vit, prompt_assignment="label")
+    assert literal.UB > 0.97
+    assert literal.random_key < 0.2
+    assert literal.A_n == pytest.approx(ncm.A_n, abs=0.01)
+    assert literal.A_k == pytest.approx(ncm.A_n)
+
+
+def test_batch_assignment_on_one_group_does_not(vit, one_group):
+    ncm = result(ViTNCM, one_group, backbone=vit)
+    batch = result(F2OCLStrategy, one_group, backbone=vit)
+    assert batch.UB < 0.9
+    assert batch.random_key > 0.4
+    assert batch.A_n > ncm.A_n - 0.15
+
+
+def test_the_paper_is_read_literally_and_options_win(vit):
+    config = F2OCLStrategy.paper(backbone=vit, evaluator=None).model.config
+    assert (config.prompt_assignment, config.key_update, config.lr_decay) == ("label", "gradient", 0)
+    assert F2OCLStrategy.paper(backbone=vit, evaluator=None, key_update="mean").model.config.key_update == "mean"
+
+
+def test_it_is_made_of_plugins_after_the_users(vit):
+    user = EvaluationPlugin()
+    strategy = F2OCLStrategy(backbone=vit, evaluator=None, passes=3, plugins=[user])
+    kinds = [user.__class__, PromptGrowthPlugin, ContrastivePromptPlugin, KeyUpdatePlugin, PrototypeUpdatePlugin]
+    assert [type(plugin) for plugin in strategy.plugins[:5]] == kinds
+    assert strategy.plugins[2].passes == 3
+
+
+def test_positional_arguments_are_not_silently_taken(vit):
+    with pytest.raises(TypeError):
+        F2OCLStrategy.__init__.__wrapped__(object.__new__(F2OCLStrategy), vit)
+
+
+def test_a_training_loss_is_reported(vit, digits):
+    from avalanche.evaluation.metrics import loss_metrics
+
+    evaluator = EvaluationPlugin(loss_metrics(minibatch=True))
+    strategy = F2OCLStrategy(backbone=vit, evaluator=evaluator)
+    metrics = strategy.train(digits.train_stream[0], eval_streams=[])
+    assert 0 < next(iter(metrics.values())) < 10
