@@ -10,25 +10,34 @@ __version__ = "0.1.0"
 
 # Types stand in __init__.pyi.
 _HOMES = {
+    "BeginBatchPlugin": "strategies.plugins",
     "CheckpointPlugin": "strategies.checkpoint_plugin",
     "ContrastivePromptPlugin": "strategies.plugins",
+    "F2OCLConfig": "config",
     "F2OCLModel": "models.f2ocl",
     "F2OCLStrategy": "strategies.f2ocl",
+    "FrozenBackbone": "baselines.frozen",
+    "FrozenModel": "models.frozen",
     "KeyUpdatePlugin": "strategies.plugins",
     "PromptGrowthPlugin": "strategies.plugins",
     "PrototypeUpdatePlugin": "strategies.plugins",
-    "ViTNCM": "baselines.vit_ncm",
-    "ViTNCMModel": "models.vit_ncm",
+    "ViTNCM": "baselines.frozen",
+    "ViTNCMModel": "models.frozen",
     "check_rehearsal_free": "rehearsal.check",
     "class_incremental_stream": "streams.class_incremental",
     "drifting_stream": "streams.boundary_free",
+    "export_prediction": "models.export",
     "f2ocl_metrics": "metrics.groups",
     "held_bytes": "rehearsal.check",
+    "load_model": "models.loading",
     "long_tailed_stream": "streams.boundary_free",
     "online_stream": "streams.online",
     "recurring_stream": "streams.boundary_free",
+    "run_anytime": "evaluation.anytime",
+    "run_online": "evaluation.by_groups",
     "shuffled_stream": "streams.boundary_free",
     "si_blurry_stream": "streams.boundary_free",
+    "training_metrics": "metrics.training",
 }
 __all__ = list(_HOMES)
 

@@ -1,6 +1,23 @@
 """Checks of arguments, whose errors say what is allowed."""
 
+import difflib
+from collections.abc import Collection
 from typing import Any
+
+
+def check_names(owner: str, given: Collection[str], known: Collection[str]) -> None:
+    """Raises ``TypeError`` naming what was meant, or what there is, unless all ``given`` options are known."""
+    for name in given:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(sorted(known))}"
+            raise TypeError(f"{owner} has no option {name!r}: {hint}")
+
+
+def check_choice(name: str, value: object, allowed: tuple[object, ...]) -> None:
+    """Raises ``ValueError`` naming what is allowed unless ``value`` is."""
+    if value not in allowed:
+        raise ValueError(f"{name}={value!r}: allowed are {', '.join(map(repr, allowed))}")
 
 
 def check_number(name: str, value: Any) -> None:
@@ -23,9 +40,14 @@ def check_positive(name: str, value: Any) -> None:
         raise ValueError(f"{name}={value!r}: must be positive and finite")
 
 
-def check_positive_int(name: str, value: object) -> None:
-    """Raises unless ``value`` is an int of at least 1."""
+def check_int(name: str, value: Any) -> None:
+    """Raises unless ``value`` is an int."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{name}={value!r}: must be an int, is {type(value).__name__}")
+
+
+def check_positive_int(name: str, value: Any) -> None:
+    """Raises unless ``value`` is an int of at least 1."""
+    check_int(name, value)
     if value < 1:
         raise ValueError(f"{name}={value!r}: must be at least 1")

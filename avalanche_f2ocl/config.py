@@ -1,86 +1,48 @@
-"""The method's options."""
+"""The options of F2OCL, and of a frozen backbone under a head."""
 
 from dataclasses import dataclass
+from typing import Any, Literal
 
-from avalanche_f2ocl.arguments import check_number, check_positive, check_positive_int, check_share
+from avalanche_f2ocl.arguments import check_number, check_positive, check_positive_int
+from avalanche_f2ocl.options import (
+    Capture,
+    EncoderOptions,
+    FrozenFeatures,
+    HeadOptions,
+    PromptInit,
+    PromptPosition,
+)
 
-CHOICES: dict[str, tuple[object, ...]] = {
-    "prompt_assignment": ("batch", "label", "shared"),
-    "prompt_election": ("sample", "majority", "seen"),
-    "prompt_init": ("uniform", "normal", "zeros"),
-    "prompt_position": ("none", "cls"),
-    "readout": ("cls", "prompt", "patch"),
-    "key_update": ("mean", "gradient"),
-    "negatives": ("batch", "all"),
-    "normalise": ("backbone", "unit"),
-    "inputs": ("auto", "normalised"),
-    "precision": ("auto", "float32", "bfloat16"),
-    "capture": ("auto", True, False),
-    "compile": (True, False),
-    "head": ("ncm", "lda", "ridge"),
-    "head_features": ("z", "q", "zq", "layers", "ensemble"),
-    "metric": ("cosine", "euclidean"),
-    "priors": ("equal", "counts"),
-}
-
-PRESETS = {
+PRESETS: dict[str, dict[str, Any]] = {
     "best": {"prompt_assignment": "shared", "head": "ridge", "head_features": "ensemble", "projection": 0},
     "paper": {"prompt_assignment": "label", "key_update": "gradient", "lr_decay": 0.0},
 }
 """See :meth:`avalanche_f2ocl.F2OCLStrategy.best` and :meth:`avalanche_f2ocl.F2OCLStrategy.paper`."""
 
 
-def check_choice(name: str, value: object, allowed: tuple[object, ...] | None = None) -> None:
-    """Raises ``ValueError`` naming what is allowed unless ``value`` is; default ``CHOICES[name]``."""
-    allowed = CHOICES[name] if allowed is None else allowed
-    if value not in allowed:
-        raise ValueError(f"{name}={value!r}: allowed are {', '.join(map(repr, allowed))}")
-
-
 @dataclass(frozen=True)
-class HeadOptions:
-    """Which classifier predicts, and from what; checked at construction.
+class FrozenConfig(HeadOptions, EncoderOptions):
+    """Options of a frozen backbone without prompts under a head, checked at construction.
 
     Args:
-        head: ``"ncm"``, nearest class mean; ``"lda"``, linear discriminant analysis; ``"ridge"``, ridge regression of
-            one-hot labels. The last two are solved when a prediction is asked for after an update.
-        head_features: ``"z"``, the embedding under prompts; ``"q"``, the one without; ``"zq"``, both; ``"layers"``,
-            class token and mean patch after each of the last four blocks, from the forward pass that gives z;
-            ``"ensemble"``, two heads whose logits are added, on those layers and on those of the pass that gives q.
-        metric: of ``head="ncm"``.
-        shrinkage, priors: of ``head="lda"``, see :class:`avalanche_f2ocl.heads.LDAHead`.
-        projection, ridge, priors: of ``head="ridge"``, see :class:`avalanche_f2ocl.heads.RidgeHead`.
+        head_features: ``"q"``, the embedding, or ``"layers"``, both from the one forward pass without prompts.
+        head, metric, shrinkage, priors, projection, ridge: see :class:`avalanche_f2ocl.options.HeadOptions`.
+        readout, normalise, inputs, precision: see :class:`avalanche_f2ocl.options.EncoderOptions`.
+        seed: of the head's random projection.
 
     Raises:
-        TypeError: a number of the wrong type.
-        ValueError: a value that is not allowed; the message names those that are.
+        TypeError, ValueError: as there.
 
     Example:
-        >>> HeadOptions(head="ridge", projection=0).ridge is None
-        True
+        >>> FrozenConfig(head="lda").head_features
+        'q'
     """
 
-    head: str = "ncm"
-    head_features: str = "z"
-    metric: str = "cosine"
-    shrinkage: float | None = None
-    priors: str = "equal"
-    projection: int | None = None
-    ridge: float | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("head", "head_features", "metric", "priors"):
-            check_choice(name, getattr(self, name))
-        if self.shrinkage is not None:
-            check_share("shrinkage", self.shrinkage)
-        if self.projection is not None and self.projection != 0:
-            check_positive_int("projection", self.projection)
-        if self.ridge is not None:
-            check_positive("ridge", self.ridge)
+    head_features: FrozenFeatures = "q"
 
 
 @dataclass(frozen=True)
-class F2OCLConfig(HeadOptions):
+class F2OCLConfig(HeadOptions, EncoderOptions):
     """Options of F2OCL, checked at construction.
 
     The defaults are this package's reading of the paper; ``F2OCLStrategy.paper()`` is the literal one.
@@ -104,8 +66,6 @@ class F2OCLConfig(HeadOptions):
             ``"majority"``, the most frequent class; ``"seen"``, any class seen so far.
         prompt_init: ``"uniform"`` in [-1, 1), ``"normal"`` with deviation 0.02, or ``"zeros"``.
         prompt_position: ``"cls"`` adds the class token's position embedding to prompts.
-        readout: the embedding: ``"cls"``, the mean over ``"prompt"`` outputs (CLS where there is no
-            prompt), or the mean over ``"patch"`` outputs.
         key_update: ``"mean"``, running mean of the unprompted embeddings; ``"gradient"``, one gradient
             step a mini-batch from a random key (Eq. 9).
         key_lr: step size of ``key_update="gradient"``.
@@ -115,12 +75,10 @@ class F2OCLConfig(HeadOptions):
             the election ``"seen"``.
         negatives: see :func:`avalanche_f2ocl.losses.contrastive_prompt_loss`.
         exclude_self: likewise.
-        normalise: ``"backbone"``, mean and deviation of the backbone's configuration; ``"unit"``, none.
-        inputs: ``"auto"``, uint8 of any size or floats in [0, 1]; ``"normalised"``, floats that are
-            passed to the backbone untouched.
-        precision, capture, compile: of the frozen backbone, see :class:`avalanche_f2ocl.backbone.vit.PromptableViT`.
-        seed: drives every random draw.
-        head, head_features, metric, shrinkage, priors, projection, ridge: see :class:`HeadOptions`.
+        capture, compile: of the frozen backbone, see :class:`avalanche_f2ocl.backbone.PromptableViT`.
+        readout, normalise, inputs, precision, seed: see :class:`avalanche_f2ocl.options.EncoderOptions`.
+        head, head_features, metric, shrinkage, priors, projection, ridge: see
+            :class:`avalanche_f2ocl.options.HeadOptions`.
 
     Raises:
         TypeError: a number of the wrong type.
@@ -138,22 +96,17 @@ class F2OCLConfig(HeadOptions):
     temperature: float = 0.2
     passes: int = 1
     keys: int = 1
-    prompt_assignment: str = "batch"
-    prompt_election: str = "sample"
-    prompt_init: str = "uniform"
-    prompt_position: str = "none"
-    readout: str = "cls"
-    key_update: str = "mean"
+    prompt_assignment: Literal["batch", "label", "shared"] = "batch"
+    prompt_election: Literal["sample", "majority", "seen"] = "sample"
+    prompt_init: PromptInit = "uniform"
+    prompt_position: PromptPosition = "none"
+    key_update: Literal["mean", "gradient"] = "mean"
     key_lr: float = 0.1
     compensate_drift: bool = False
-    negatives: str = "batch"
+    negatives: Literal["batch", "all"] = "batch"
     exclude_self: bool = False
-    normalise: str = "backbone"
-    inputs: str = "auto"
-    precision: str = "auto"
-    capture: str | bool = "auto"
-    compile: bool = False
-    seed: int = 0
+    capture: Capture = "auto"
+    compile: Literal[True, False] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -171,10 +124,6 @@ class F2OCLConfig(HeadOptions):
         for name in ("exclude_self", "compensate_drift"):
             if not isinstance(getattr(self, name), bool):
                 raise TypeError(f"{name}={getattr(self, name)!r}: must be True or False")
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int):
-            raise TypeError(f"seed={self.seed!r}: must be an int, is {type(self.seed).__name__}")
-        for name in CHOICES:
-            check_choice(name, getattr(self, name))
         label, seen = self.prompt_assignment == "label", self.prompt_election == "seen"
         if self.compensate_drift and (label or (seen and self.prompt_assignment == "batch")):
             name, value = ("prompt_assignment", "label") if label else ("prompt_election", "seen")

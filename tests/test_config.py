@@ -3,7 +3,10 @@ import inspect
 import pytest
 
 from avalanche_f2ocl import F2OCLStrategy
-from avalanche_f2ocl.config import CHOICES, F2OCLConfig
+from avalanche_f2ocl.config import F2OCLConfig
+from avalanche_f2ocl.options import choices
+
+CHOICES = choices(F2OCLConfig)
 
 
 @pytest.mark.parametrize("name", CHOICES)
@@ -46,7 +49,7 @@ def test_numbers_out_of_range(option, error):
 
 
 def test_the_strategy_has_the_same_options_and_defaults():
-    strategy = inspect.signature(F2OCLStrategy.__init__).parameters
+    strategy = inspect.signature(F2OCLStrategy).parameters
     for name, parameter in inspect.signature(F2OCLConfig).parameters.items():
         assert strategy[name].default == parameter.default, name
         assert strategy[name].kind == inspect.Parameter.KEYWORD_ONLY

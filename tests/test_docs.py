@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from avalanche_f2ocl import datasets
-from avalanche_f2ocl.backbone import load as backbone
+from avalanche_f2ocl.backbone import vit as backbone
 from avalanche_f2ocl.backbone.weights import load_vit
 
 ROOT = Path(__file__).parents[1]

@@ -17,9 +17,9 @@ from torch import multiprocessing
 from avalanche_f2ocl import F2OCLModel, F2OCLStrategy, ViTNCM, class_incremental_stream, f2ocl_metrics, ranks
 from avalanche_f2ocl.backbone.load import load_backbone
 from avalanche_f2ocl.baselines import ER
-from avalanche_f2ocl.config import CHOICES
 from avalanche_f2ocl.evaluation.by_groups import run_online
-from avalanche_f2ocl.models.vit_ncm import ViTNCMModel
+from avalanche_f2ocl.models.frozen import ViTNCMModel
+from avalanche_f2ocl.options import HeadOptions, choices
 from avalanche_f2ocl.ranks import Share, own_share
 
 if sys.platform == "linux":
@@ -121,7 +121,7 @@ def test_distributed_processes_learn_what_one_learns(tmp_path):
 
 def test_every_head_is_tested_distributed():
     heads = {options.get("head", "ncm") for options in MODELS.values()}
-    assert heads == set(CHOICES["head"])
+    assert heads == set(choices(HeadOptions)["head"])
 
 
 def lose(rank, folder, ranks_count):

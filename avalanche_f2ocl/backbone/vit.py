@@ -4,17 +4,30 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, nullcontext
 from copy import deepcopy
 from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, Literal, Self
 
 import torch
 from timm.data import resolve_model_data_config
 from timm.models import VisionTransformer
 from torch import Tensor, nn
 
+from avalanche_f2ocl.arguments import check_choice
 from avalanche_f2ocl.backbone.attention import gradient_attention
 from avalanche_f2ocl.backbone.cuda_graphs import CapturedCalls
 from avalanche_f2ocl.backbone.devices import working_dtype
 from avalanche_f2ocl.backbone.preprocessing import ImagePreparation
-from avalanche_f2ocl.config import check_choice
+from avalanche_f2ocl.backbone.weights import load_vit
+from avalanche_f2ocl.options import (
+    DEFAULT_BACKBONE,
+    Capture,
+    Inputs,
+    Normalise,
+    Precision,
+    PromptPosition,
+    Readout,
+    choices,
+)
 from avalanche_f2ocl.safe_file import tensors_sha256
 
 
@@ -43,6 +56,7 @@ class PromptableViT(nn.Module):
         name: architecture and tag of the ViT's configuration.
         dtype: of weights and tokens.
         weights: the ViT as it came, in its own precision.
+        options: what it was made with, by name.
 
     Raises:
         ValueError: an option that is not allowed, or that needs a class token the ViT does not have.
@@ -58,26 +72,27 @@ class PromptableViT(nn.Module):
     def __init__(
         self,
         vit: VisionTransformer,
-        readout: str = "cls",
-        prompt_position: str = "none",
-        normalise: str = "backbone",
-        inputs: str = "auto",
-        precision: str = "auto",
+        readout: Readout = "cls",
+        prompt_position: PromptPosition = "none",
+        normalise: Normalise = "backbone",
+        inputs: Inputs = "auto",
+        precision: Precision = "auto",
         device: str | torch.device | None = None,
-        capture: str | bool = "auto",
-        compile: bool = False,
+        capture: Capture = "auto",
+        compile: Literal[True, False] = False,
     ) -> None:
         super().__init__()
-        for name, value in (
-            ("readout", readout),
-            ("prompt_position", prompt_position),
-            ("normalise", normalise),
-            ("inputs", inputs),
-            ("precision", precision),
-            ("capture", capture),
-            ("compile", compile),
-        ):
-            check_choice(name, value)
+        self.options = dict(
+            readout=readout,
+            prompt_position=prompt_position,
+            normalise=normalise,
+            inputs=inputs,
+            precision=precision,
+            capture=capture,
+            compile=compile,
+        )
+        for name, allowed in self.CHOICES.items():
+            check_choice(name, self.options[name], allowed)
         if readout != "patch" and not vit.has_class_token:
             raise ValueError(f"readout={readout!r}: this backbone has no class token; allowed is 'patch'")
         if prompt_position == "cls" and (not vit.has_class_token or vit.no_embed_class or vit.pos_embed is None):
@@ -107,6 +122,25 @@ class PromptableViT(nn.Module):
         )
         cfg = getattr(vit, "pretrained_cfg", None) or {}
         self.name = ".".join(filter(None, [cfg.get("architecture") or type(vit).__name__, cfg.get("tag")]))
+
+    CHOICES = choices(__init__)
+    """What is allowed, by option."""
+
+    @classmethod
+    def load(
+        cls,
+        backbone: str | nn.Module = DEFAULT_BACKBONE,
+        weights: str | Path | None = None,
+        image_size: int | None = None,
+        **options: Any,
+    ) -> Self:
+        """Loads a ViT (see :func:`avalanche_f2ocl.backbone.load_vit`) and wraps it with ``options``."""
+        return cls(load_vit(backbone, weights, image_size), **options)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the ViT is."""
+        return next(self.vit.parameters()).device
 
     @property
     def weights(self) -> VisionTransformer:

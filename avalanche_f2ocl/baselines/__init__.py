@@ -2,11 +2,21 @@
 
 from avalanche_f2ocl.baselines.dualprompt import DualPrompt
 from avalanche_f2ocl.baselines.er import ER
+from avalanche_f2ocl.baselines.frozen import FrozenBackbone, ViTNCM
 from avalanche_f2ocl.baselines.l2p import L2P
 from avalanche_f2ocl.baselines.linear import LinearStrategy
 from avalanche_f2ocl.baselines.lwf import LwF
 from avalanche_f2ocl.baselines.random_prompt import RandomPrompt
 from avalanche_f2ocl.baselines.shared_prompt import SharedPrompt
-from avalanche_f2ocl.baselines.vit_ncm import ViTNCM
 
-__all__ = ["ER", "L2P", "DualPrompt", "LinearStrategy", "LwF", "RandomPrompt", "SharedPrompt", "ViTNCM"]
+__all__ = [
+    "ER",
+    "L2P",
+    "DualPrompt",
+    "FrozenBackbone",
+    "LinearStrategy",
+    "LwF",
+    "RandomPrompt",
+    "SharedPrompt",
+    "ViTNCM",
+]

@@ -1,21 +1,62 @@
 """DualPrompt: prefixes for all samples in the first blocks, prefixes chosen by key in the next."""
 
-from functools import partial
+from dataclasses import dataclass
 
 from torch import Tensor, nn
+from typing_extensions import Unpack
 
 from avalanche_f2ocl.arguments import check_positive_int
-from avalanche_f2ocl.backbone.vit import PromptableViT
 from avalanche_f2ocl.baselines.key_pool import KeyPool
-from avalanche_f2ocl.baselines.linear import LinearStrategy
 from avalanche_f2ocl.baselines.prefix import prefix_tuning
-from avalanche_f2ocl.baselines.prompted import Prompted, PromptedModel
-from avalanche_f2ocl.config import check_choice
+from avalanche_f2ocl.baselines.prompted import Prompted, PromptedConfig, PromptedKeywords, PromptedModel
 from avalanche_f2ocl.rng import generator
 from avalanche_f2ocl.state.prompts import initial_prompt
+from avalanche_f2ocl.strategies.base import BaseStrategy
 
 G_BLOCKS, E_BLOCKS = (0, 1), (2, 3, 4)
 """Blocks with general and with expert prompts, counted from 0."""
+
+
+@dataclass(frozen=True)
+class DualPromptConfig(PromptedConfig):
+    """Options of DualPrompt, checked at construction.
+
+    Args:
+        pool_size: E-prompts.
+        g_length, e_length: keys (and values) that the G-prompt and an E-prompt put into each of their blocks.
+        pull: weight of the key loss.
+        classifier: ``"linear"``, or ``"ncm"`` (DualPrompt-NCM of the F2OCL paper, which does not say how its
+            prompts are trained; here by the linear head).
+        lr: Adam's step size; the default comes from a sweep, see benchmarks/README.md.
+        mask_logits, prompt_init, readout, normalise, inputs, precision, seed: as
+            :class:`avalanche_f2ocl.baselines.prompted.PromptedConfig`.
+
+    Raises:
+        TypeError, ValueError: an option out of range.
+
+    Example:
+        >>> DualPromptConfig(pool_size=5).e_length
+        20
+    """
+
+    pool_size: int = 10
+    g_length: int = 5
+    e_length: int = 20
+    lr: float = 0.001
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("pool_size", "g_length", "e_length"):
+            check_positive_int(name, getattr(self, name))
+
+
+class DualPromptKeywords(PromptedKeywords, total=False):
+    """Of :class:`DualPrompt`."""
+
+    config: DualPromptConfig | None
+    pool_size: int
+    g_length: int
+    e_length: int
 
 
 class DualPrompts(nn.Module):
@@ -23,7 +64,7 @@ class DualPrompts(nn.Module):
 
     Args:
         dim: length D of a token.
-        pool_size, g_length, e_length, init, seed: as :class:`DualPrompt`.
+        pool_size, g_length, e_length, init, seed: see :class:`DualPromptConfig`.
 
     Attributes:
         general: parameter ``(2 blocks, 2, g_length, D)``: keys, then values.
@@ -41,39 +82,29 @@ class DualPromptModel(PromptedModel):
     """Prefix-tunes the backbone by the G-prompt and the E-prompt of the nearest key.
 
     Args:
-        backbone: the frozen encoder, of at least five blocks.
-        lr: step size.
-        mask_logits: ``"none"`` or ``"batch"``.
-        pool_size, g_length, e_length, prompt_init, seed: as :class:`DualPrompt`.
-        **options: as :class:`avalanche_f2ocl.baselines.prompted.PromptedModel`.
+        backbone: of at least five blocks; as :class:`avalanche_f2ocl.FrozenModel`.
+        weights, image_size, device, config: as there.
+        **options: of :class:`DualPromptConfig`.
 
     Raises:
         ValueError: the backbone has fewer blocks.
 
     Example:
-        >>> from avalanche_f2ocl.backbone.load import load_backbone
-        >>> model = DualPromptModel(load_backbone("micro_vit"), lr=0.001, pull=1.0)
+        >>> model = DualPromptModel("micro_vit", lr=0.001)
         >>> model.prompts.general.shape, model.prompts.expert.prompts.shape
         (torch.Size([2, 2, 5, 128]), torch.Size([10, 3, 2, 20, 128]))
     """
 
-    def __init__(
-        self,
-        backbone: PromptableViT,
-        lr: float,
-        mask_logits: str = "none",
-        pool_size: int = 10,
-        g_length: int = 5,
-        e_length: int = 20,
-        prompt_init: str = "uniform",
-        seed: int = 0,
-        **options,
-    ) -> None:
-        depth = len(backbone.vit.blocks)
+    config_type = DualPromptConfig
+    config: DualPromptConfig
+    prompts: DualPrompts
+
+    def make_prompts(self) -> DualPrompts:
+        config, depth = self.config, len(self.backbone.vit.blocks)
         if depth <= E_BLOCKS[-1]:
             raise ValueError(f"backbone has {depth} blocks: DualPrompt needs at least {E_BLOCKS[-1] + 1}")
-        prompts = DualPrompts(backbone.embed_dim, pool_size, g_length, e_length, prompt_init, seed)
-        super().__init__(backbone, lr, mask_logits, prompts, **options)
+        sizes = config.pool_size, config.g_length, config.e_length
+        return DualPrompts(self.backbone.embed_dim, *sizes, config.prompt_init, config.seed)
 
     def embed(self, tokens: Tensor, q: Tensor) -> Prompted:
         rows, similarity = self.prompts.expert.nearest(q, count=1)
@@ -85,7 +116,7 @@ class DualPromptModel(PromptedModel):
         return Prompted(z, similarity, rows)
 
 
-class DualPrompt(LinearStrategy):
+class DualPrompt(BaseStrategy):
     """DualPrompt, task-free and in one pass.
 
     Source: Wang et al., DualPrompt: Complementary Prompting for Rehearsal-free Continual Learning, 2022. Blocks,
@@ -95,48 +126,22 @@ class DualPrompt(LinearStrategy):
     it: class masks by task. Left out too: augmentation and clipping of gradients.
 
     Args:
-        pool_size: E-prompts.
-        g_length, e_length: keys (and values) that the G-prompt and an E-prompt put into each of their blocks.
-        pull: weight of the key loss.
-        classifier: ``"linear"``, or ``"ncm"`` (DualPrompt-NCM of the F2OCL paper, which does not say how its
-            prompts are trained; here by the linear head).
-        prompt_init: as :class:`avalanche_f2ocl.config.F2OCLConfig`.
-        lr: Adam's step size; the default comes from a sweep, see benchmarks/README.md.
-        seed: as :class:`avalanche_f2ocl.baselines.linear.LinearStrategy`.
-        **options: likewise.
+        backbone: of at least five blocks; as :class:`avalanche_f2ocl.F2OCLStrategy`.
+        weights, image_size, device: as there.
+        config: all options of :class:`DualPromptConfig` at once.
+        **options: single ones, over ``config``; and those of the loop, see
+            :class:`avalanche_f2ocl.strategies.base.BaseStrategy`.
 
     Raises:
-        TypeError, ValueError: an option out of range, a backbone of fewer than five blocks, or as the base.
+        TypeError, ValueError: an option out of range, a backbone of fewer than five blocks.
 
     Example:
         >>> DualPrompt(backbone="micro_vit", mask_logits="batch", evaluator=None).model.prompts.expert.keys.shape
         torch.Size([10, 128])
     """
 
-    def __init__(
-        self,
-        *,
-        pool_size: int = 10,
-        g_length: int = 5,
-        e_length: int = 20,
-        pull: float = 1.0,
-        classifier: str = "linear",
-        prompt_init: str = "uniform",
-        lr: float = 0.001,
-        seed: int = 0,
-        **options,
-    ):
-        for name, value in (("pool_size", pool_size), ("g_length", g_length), ("e_length", e_length)):
-            check_positive_int(name, value)
-        check_choice("prompt_init", prompt_init)
-        model_type = partial(
-            DualPromptModel,
-            pool_size=pool_size,
-            g_length=g_length,
-            e_length=e_length,
-            prompt_init=prompt_init,
-            seed=seed,
-            pull=pull,
-            classifier=classifier,
-        )
-        super().__init__(lr=lr, seed=seed, model_type=model_type, **options)
+    model_type = DualPromptModel
+    model: DualPromptModel
+
+    def __init__(self, **options: Unpack[DualPromptKeywords]) -> None:
+        super().__init__(**options)

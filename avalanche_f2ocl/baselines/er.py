@@ -1,16 +1,48 @@
 """ER: experience replay from a reservoir of images."""
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from avalanche.core import SupervisedPlugin
 from avalanche.training.plugins import ReplayPlugin
 from avalanche.training.storage_policy import ReservoirSamplingBuffer
+from typing_extensions import Unpack
 
 from avalanche_f2ocl.arguments import check_positive_int
-from avalanche_f2ocl.baselines.linear import LinearStrategy
+from avalanche_f2ocl.baselines.linear import LinearConfig, LinearKeywords, LinearModel
+from avalanche_f2ocl.models.base import BaseModel
 from avalanche_f2ocl.rng import generator
+from avalanche_f2ocl.strategies.base import BaseStrategy
+
+
+@dataclass(frozen=True)
+class ERConfig(LinearConfig):
+    """Options of ER, checked at construction.
+
+    Args:
+        mem_size: images stored.
+        lr: SGD's step size; the default comes from a sweep, see benchmarks/README.md.
+        mask_logits, readout, normalise, inputs, precision, seed: as
+            :class:`avalanche_f2ocl.baselines.linear.LinearConfig`.
+
+    Raises:
+        TypeError, ValueError: an option out of range.
+    """
+
+    mem_size: int = 200
+    lr: float = 0.03
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive_int("mem_size", self.mem_size)
+
+
+class ERKeywords(LinearKeywords, total=False):
+    """Of :class:`ER`."""
+
+    config: ERConfig | None
+    mem_size: int
 
 
 class CleanReplayPlugin(ReplayPlugin):
@@ -39,7 +71,19 @@ class Reservoir(ReservoirSamplingBuffer):
             self.buffer, self._buffer_weights = self.buffer.subset(kept), self._buffer_weights[kept]
 
 
-class ER(LinearStrategy):
+class ERModel(LinearModel):
+    """The linear head, with ER's options.
+
+    Example:
+        >>> ERModel("micro_vit").config.mem_size
+        200
+    """
+
+    config_type = ERConfig
+    config: ERConfig
+
+
+class ER(BaseStrategy):
     """Linear head trained on each mini-batch and as many images from a reservoir.
 
     Not rehearsal-free: it stores ``mem_size`` images. Replay and reservoir are Avalanche's
@@ -50,26 +94,29 @@ class ER(LinearStrategy):
     Source: Chaudhry et al., On Tiny Episodic Memories in Continual Learning, 2019.
 
     Args:
-        mem_size: images stored.
-        lr: SGD's step size; the default comes from a sweep, see benchmarks/README.md.
-        **options: as :class:`avalanche_f2ocl.baselines.linear.LinearStrategy`.
+        backbone, weights, image_size, device: as :class:`avalanche_f2ocl.F2OCLStrategy`.
+        config: all options of :class:`ERConfig` at once.
+        **options: single ones, over ``config``; and those of the loop, see
+            :class:`avalanche_f2ocl.strategies.base.BaseStrategy`.
 
     Raises:
-        TypeError, ValueError: ``mem_size`` is no positive int, or as the base.
+        TypeError, ValueError: an option out of range.
 
     Example:
         >>> ER(backbone="micro_vit", mem_size=500, evaluator=None).train_mb_size
         10
     """
 
-    def __init__(
-        self, *, mem_size: int = 200, lr: float = 0.03, plugins: Sequence[SupervisedPlugin] | None = None, **options
-    ):
-        check_positive_int("mem_size", mem_size)
-        reservoir = Reservoir(mem_size)
-        replay = CleanReplayPlugin(mem_size, storage_policy=reservoir)
-        super().__init__(lr=lr, plugins=[*(plugins or []), replay], **options)
-        self.model.followers.append(reservoir)
+    model_type = ERModel
+    model: ERModel
+
+    def __init__(self, **options: Unpack[ERKeywords]) -> None:
+        super().__init__(**options)
+
+    def method_plugins(self, model: BaseModel) -> list[SupervisedPlugin]:
+        reservoir = Reservoir(model.config.mem_size)
+        model.followers.append(reservoir)
+        return [CleanReplayPlugin(model.config.mem_size, storage_policy=reservoir), *super().method_plugins(model)]
 
     def own_tensors(self):
         raise NotImplementedError(

@@ -1,16 +1,55 @@
 """LwF: learning without forgetting, by distilling the head as it was some time ago."""
 
-from collections.abc import Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 
 from avalanche.benchmarks import OnlineCLExperience
 from avalanche.core import SupervisedPlugin
 from avalanche.training.plugins import LwFPlugin
 from torch import Tensor
+from typing_extensions import Unpack
 
 from avalanche_f2ocl.arguments import check_positive_int
-from avalanche_f2ocl.baselines.linear import LinearHead, LinearStrategy
-from avalanche_f2ocl.strategies.plugins import online_batch
+from avalanche_f2ocl.baselines.linear import LinearConfig, LinearHead, LinearKeywords, LinearModel
+from avalanche_f2ocl.models.base import BaseModel
+from avalanche_f2ocl.strategies.base import BaseStrategy
+from avalanche_f2ocl.strategies.plugins import training_batch
+
+
+@dataclass(frozen=True)
+class LwFConfig(LinearConfig):
+    """Options of LwF, checked at construction.
+
+    Args:
+        alpha: weight of the distillation loss.
+        distillation_temperature: of its softmaxes.
+        refresh_every: mini-batches after which the teacher becomes the present head; None at boundaries.
+        lr: SGD's step size; the default comes from a sweep, see benchmarks/README.md.
+        mask_logits, readout, normalise, inputs, precision, seed: as
+            :class:`avalanche_f2ocl.baselines.linear.LinearConfig`.
+
+    Raises:
+        TypeError, ValueError: an option out of range.
+    """
+
+    alpha: float = 1.0
+    distillation_temperature: float = 2.0
+    refresh_every: int | None = None
+    lr: float = 1e-4
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.refresh_every is not None:
+            check_positive_int("refresh_every", self.refresh_every)
+
+
+class LwFKeywords(LinearKeywords, total=False):
+    """Of :class:`LwF`."""
+
+    config: LwFConfig | None
+    alpha: float
+    distillation_temperature: float
+    refresh_every: int | None
 
 
 class HeadLwFPlugin(LwFPlugin):
@@ -31,7 +70,7 @@ class HeadLwFPlugin(LwFPlugin):
         strategy.undo.save_attributes(self.lwf, "prev_model", "prev_classes_by_task", "expcount")
 
     def before_backward(self, strategy, **kwargs):
-        q, head = online_batch(strategy).q, strategy.model.head
+        q, head = training_batch(strategy).q, strategy.model.head
         strategy.loss += self.lwf(q, head(q), head)
 
     def after_training_iteration(self, strategy, **kwargs):
@@ -62,7 +101,19 @@ class HeadLwFPlugin(LwFPlugin):
         self.lwf.expcount += 1
 
 
-class LwF(LinearStrategy):
+class LwFModel(LinearModel):
+    """The linear head, with LwF's options.
+
+    Example:
+        >>> LwFModel("micro_vit").config.alpha
+        1.0
+    """
+
+    config_type = LwFConfig
+    config: LwFConfig
+
+
+class LwF(BaseStrategy):
     """Linear head trained with LwF's distillation loss.
 
     It uses task boundaries, unless ``refresh_every`` is given; see :class:`HeadLwFPlugin`.
@@ -70,35 +121,33 @@ class LwF(LinearStrategy):
     Source: Li and Hoiem, Learning without Forgetting, 2016; loss and teacher are Avalanche's.
 
     Args:
-        alpha: weight of the distillation loss.
-        distillation_temperature: of its softmaxes.
-        refresh_every: mini-batches after which the teacher becomes the present head; None at boundaries.
-        lr: SGD's step size; the default comes from a sweep, see benchmarks/README.md.
-        **options: as :class:`avalanche_f2ocl.baselines.linear.LinearStrategy`.
+        backbone, weights, image_size, device: as :class:`avalanche_f2ocl.F2OCLStrategy`.
+        config: all options of :class:`LwFConfig` at once.
+        **options: single ones, over ``config``; and those of the loop, see
+            :class:`avalanche_f2ocl.strategies.base.BaseStrategy`.
+
+    Attributes:
+        distillation: the plugin that adds the distillation loss.
 
     Raises:
-        TypeError, ValueError: ``refresh_every`` is no positive int, or as the base.
+        TypeError, ValueError: an option out of range.
 
     Example:
         >>> LwF(backbone="micro_vit", alpha=2.0, evaluator=None).train_mb_size
         10
     """
 
-    def __init__(
-        self,
-        *,
-        alpha: float = 1.0,
-        distillation_temperature: float = 2.0,
-        refresh_every: int | None = None,
-        lr: float = 1e-4,
-        plugins: Sequence[SupervisedPlugin] | None = None,
-        **options,
-    ):
-        if refresh_every is not None:
-            check_positive_int("refresh_every", refresh_every)
-        self.distillation = HeadLwFPlugin(alpha, distillation_temperature, refresh_every)
-        super().__init__(lr=lr, plugins=[*(plugins or []), self.distillation], **options)
-        self.model.followers.append(self.distillation)
+    model_type = LwFModel
+    model: LwFModel
+
+    def __init__(self, **options: Unpack[LwFKeywords]) -> None:
+        super().__init__(**options)
+
+    def method_plugins(self, model: BaseModel) -> list[SupervisedPlugin]:
+        config = model.config
+        self.distillation = HeadLwFPlugin(config.alpha, config.distillation_temperature, config.refresh_every)
+        model.followers.append(self.distillation)
+        return [self.distillation, *super().method_plugins(model)]
 
     def own_tensors(self) -> dict[str, Tensor]:
         teacher = self.distillation.lwf.prev_model

@@ -1,20 +1,52 @@
 """What L2P and DualPrompt share: prompts chosen by learned keys under a linear head."""
 
 from abc import abstractmethod
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from avalanche_f2ocl.backbone.vit import PromptableViT
-from avalanche_f2ocl.baselines.linear import LinearModel
-from avalanche_f2ocl.config import check_choice
+from avalanche_f2ocl.baselines.linear import LinearConfig, LinearKeywords, LinearModel
 from avalanche_f2ocl.heads import NCMHead
-from avalanche_f2ocl.models.base import Prediction
-from avalanche_f2ocl.models.batch import OnlineBatch
+from avalanche_f2ocl.models.batch import TrainingBatch
+from avalanche_f2ocl.models.predicting import Prediction
+from avalanche_f2ocl.options import DEFAULT_BACKBONE, PromptInit
 from avalanche_f2ocl.state.row_adam import RowAdam
 
-CLASSIFIERS = ("linear", "ncm")
+
+@dataclass(frozen=True)
+class PromptedConfig(LinearConfig):
+    """Options of prompts chosen by learned keys, checked at construction.
+
+    Args:
+        pull: weight of the key loss.
+        classifier: ``"linear"``; or ``"ncm"``, nearest class mean of the prompted embeddings, re-encoded after
+            each step; the linear head then only trains the prompts.
+        prompt_init: as :class:`avalanche_f2ocl.config.F2OCLConfig`.
+        lr, mask_logits, readout, normalise, inputs, precision, seed: as
+            :class:`avalanche_f2ocl.baselines.linear.LinearConfig`.
+
+    Raises:
+        TypeError, ValueError: an option out of range.
+    """
+
+    pull: float = 1.0
+    classifier: Literal["linear", "ncm"] = "linear"
+    prompt_init: PromptInit = "uniform"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not (isinstance(self.pull, (int, float)) and self.pull >= 0):
+            raise ValueError(f"pull={self.pull!r}: must be a number of 0 or more")
+
+
+class PromptedKeywords(LinearKeywords, total=False):
+    """What L2P and DualPrompt take."""
+
+    pull: float
+    classifier: Literal["linear", "ncm"]
+    prompt_init: PromptInit
 
 
 class Prompted(NamedTuple):
@@ -39,40 +71,31 @@ class PromptedModel(LinearModel):
     class's birth on.
 
     Args:
-        backbone: the frozen encoder.
-        lr: step size.
-        mask_logits: as :class:`avalanche_f2ocl.baselines.linear.LinearModel`.
-        prompts: what is trained beside the head; a module without anything that grows.
-        pull: weight of the key loss.
-        classifier: ``"linear"``; or ``"ncm"``, nearest class mean of the prompted embeddings, re-encoded after
-            each step; the linear head then only trains the prompts.
+        backbone, weights, image_size, device, config: as :class:`avalanche_f2ocl.FrozenModel`.
+        **options: of the class's ``config_type``.
 
     Attributes:
+        prompts: what is trained beside the head; a module without anything that grows.
         ncm: the nearest-class-mean head, or None.
     """
 
+    config: Any
     prompts: Any
 
-    def __init__(
-        self,
-        backbone: PromptableViT,
-        lr: float,
-        mask_logits: str,
-        prompts: nn.Module,
-        pull: float,
-        classifier: str = "linear",
-    ) -> None:
-        if not (isinstance(pull, (int, float)) and pull >= 0):
-            raise ValueError(f"pull={pull!r}: must be a number of 0 or more")
-        check_choice("classifier", classifier, CLASSIFIERS)
-        super().__init__(backbone, lr, mask_logits)
-        self.prompts, self.pull = prompts, pull
-        self.ncm = NCMHead(backbone.embed_dim) if classifier == "ncm" else None
+    def __init__(self, backbone: str | nn.Module = DEFAULT_BACKBONE, **options: Any) -> None:
+        super().__init__(backbone, **options)
+        self.prompts = self.make_prompts()
+        self.ncm = NCMHead(self.backbone.embed_dim) if self.config.classifier == "ncm" else None
         groups = [
-            {"params": list(prompts.parameters()), "every_row": True},
+            {"params": list(self.prompts.parameters()), "every_row": True},
             {"params": list(self.head.parameters())},
         ]
-        self.optimizer = RowAdam(groups, lr)
+        self.optimizer = RowAdam(groups, self.config.lr)
+        self.to(self.backbone.device)
+
+    @abstractmethod
+    def make_prompts(self) -> nn.Module:
+        """The prompts of :attr:`config`."""
 
     @abstractmethod
     def embed(self, tokens: Tensor, q: Tensor) -> Prompted:
@@ -83,19 +106,23 @@ class PromptedModel(LinearModel):
         if self.ncm is not None:
             self.ncm.add_rows(len(ids))
 
-    def loss(self, batch: OnlineBatch) -> Tensor:
-        prompted = self._prompted(batch)
+    def encode_batch(self, batch: TrainingBatch) -> Prompted:
+        return self.embed(batch.tokens, batch.q)
+
+    def loss(self, batch: TrainingBatch) -> Tensor:
+        """Mean cross-entropy and key loss, scalar."""
+        prompted: Prompted = batch.encoded
         key_loss = (1 - prompted.similarity).sum(1).mean()
-        return self.cross_entropy(prompted.z, batch) + self.pull * key_loss
+        return self.cross_entropy(prompted.z, batch) + self.config.pull * key_loss
 
     @torch.no_grad()
-    def end_batch(self, batch: OnlineBatch) -> None:
+    def count_batch(self, batch: TrainingBatch) -> None:
         if self.ncm is not None:
             self.ncm.update(self.embed(batch.tokens, batch.q).z, batch.rows)
-        super().end_batch(batch)
+        super().count_batch(batch)
 
-    def batch_logits(self, batch: OnlineBatch) -> Tensor:
-        return self._logits(self._prompted(batch).z.detach())
+    def batch_logits(self, batch: TrainingBatch) -> Tensor:
+        return self._logits(batch.encoded.z.detach())
 
     @torch.no_grad()
     def predict_batch(self, images: Tensor) -> Prediction:
@@ -103,11 +130,6 @@ class PromptedModel(LinearModel):
         prompted = self.embed(tokens, self.backbone.query(images, tokens))
         return Prediction(self._logits(prompted.z), tokens, pool_rows=prompted.rows)
 
+    @torch.no_grad()
     def _logits(self, z: Tensor) -> Tensor:
         return (self.head if self.ncm is None else self.ncm).logits(z)
-
-    def _prompted(self, batch: OnlineBatch) -> Prompted:
-        """The training forward, once for the outputs and the loss."""
-        if batch.prompted is None:
-            batch.prompted = self.embed(batch.tokens, batch.q)
-        return batch.prompted

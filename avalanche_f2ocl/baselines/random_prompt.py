@@ -1,7 +1,7 @@
 """F2OCL with prompts that are never trained: what extra tokens alone do."""
 
+from avalanche_f2ocl.models.random_prompt import RandomPromptModel
 from avalanche_f2ocl.strategies.f2ocl import F2OCLStrategy
-from avalanche_f2ocl.strategies.plugins import ContrastivePromptPlugin
 
 
 class RandomPrompt(F2OCLStrategy):
@@ -13,13 +13,8 @@ class RandomPrompt(F2OCLStrategy):
         **options: as :class:`avalanche_f2ocl.F2OCLStrategy`; those of the loss and the optimiser are idle.
 
     Example:
-        >>> strategy = RandomPrompt(backbone="micro_vit", evaluator=None)
-        >>> any(isinstance(plugin, ContrastivePromptPlugin) for plugin in strategy.plugins)
-        False
+        >>> RandomPrompt(backbone="micro_vit", evaluator=None).model.passes
+        0
     """
 
-    plugins: list
-
-    def __init__(self, **options):
-        super().__init__(**options)
-        self.plugins = [plugin for plugin in self.plugins if not isinstance(plugin, ContrastivePromptPlugin)]
+    model_type = RandomPromptModel

@@ -1,24 +1,62 @@
 """One prompt for all images under a cosine head."""
 
-from functools import partial
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+from typing_extensions import Unpack
 
 from avalanche_f2ocl.arguments import check_positive, check_positive_int
-from avalanche_f2ocl.backbone.vit import PromptableViT
-from avalanche_f2ocl.baselines.linear import LinearHead, LinearModel, LinearStrategy
+from avalanche_f2ocl.baselines.linear import LinearConfig, LinearHead, LinearKeywords, LinearModel, MaskLogits
 from avalanche_f2ocl.baselines.prefix import prefix_tuning
-from avalanche_f2ocl.config import check_choice
-from avalanche_f2ocl.models.base import Prediction
-from avalanche_f2ocl.models.batch import OnlineBatch
+from avalanche_f2ocl.models.batch import TrainingBatch
+from avalanche_f2ocl.models.predicting import Prediction
+from avalanche_f2ocl.options import DEFAULT_BACKBONE, PromptInit
 from avalanche_f2ocl.rng import generator
 from avalanche_f2ocl.state.prompts import initial_prompt
 from avalanche_f2ocl.state.row_adam import RowAdam
+from avalanche_f2ocl.strategies.base import BaseStrategy
 
 BLOCKS = (0, 1, 2, 3, 4)
 """Blocks with a prefix, counted from 0: those of DualPrompt's two kinds of prompts together."""
+
+
+@dataclass(frozen=True)
+class SharedPromptConfig(LinearConfig):
+    """Options of one prompt under a cosine head, checked at construction.
+
+    Args:
+        length: keys (and as many values) put into each of the first five blocks.
+        scale: of the cosine head.
+        prompt_init: as :class:`avalanche_f2ocl.config.F2OCLConfig`.
+        lr: Adam's step size; the default comes from a search, see benchmarks/README.md.
+        mask_logits, readout, normalise, inputs, precision, seed: as
+            :class:`avalanche_f2ocl.baselines.linear.LinearConfig`.
+
+    Raises:
+        TypeError, ValueError: an option out of range.
+    """
+
+    length: int = 20
+    scale: float = 5.0
+    prompt_init: PromptInit = "uniform"
+    mask_logits: MaskLogits = "batch"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive_int("length", self.length)
+        check_positive("scale", self.scale)
+
+
+class SharedPromptKeywords(LinearKeywords, total=False):
+    """Of :class:`SharedPrompt`."""
+
+    config: SharedPromptConfig | None
+    length: int
+    scale: float
+    prompt_init: PromptInit
 
 
 class CosineHead(LinearHead):
@@ -63,10 +101,9 @@ class SharedPromptModel(LinearModel):
     """Frozen backbone, one prefix in its first five blocks, cosine head; one Adam step per mini-batch.
 
     Args:
-        backbone: the frozen encoder, of at least five blocks.
-        lr: step size.
-        mask_logits: as :class:`avalanche_f2ocl.baselines.linear.LinearModel`.
-        length, scale, prompt_init, seed: as :class:`SharedPrompt`.
+        backbone: of at least five blocks; as :class:`avalanche_f2ocl.FrozenModel`.
+        weights, image_size, device, config: as there.
+        **options: of :class:`SharedPromptConfig`.
 
     Attributes:
         prefix: parameter ``(5 blocks, 2, length, D)``: keys, then values.
@@ -75,32 +112,25 @@ class SharedPromptModel(LinearModel):
         ValueError: the backbone has fewer blocks.
 
     Example:
-        >>> from avalanche_f2ocl.backbone.load import load_backbone
-        >>> SharedPromptModel(load_backbone("micro_vit"), lr=0.001).prefix.shape
+        >>> SharedPromptModel("micro_vit", lr=0.001).prefix.shape
         torch.Size([5, 2, 20, 128])
     """
 
-    def __init__(
-        self,
-        backbone: PromptableViT,
-        lr: float,
-        mask_logits: str = "batch",
-        length: int = 20,
-        scale: float = 5.0,
-        prompt_init: str = "uniform",
-        seed: int = 0,
-    ) -> None:
-        depth = len(backbone.vit.blocks)
+    config_type = SharedPromptConfig
+    config: SharedPromptConfig
+    head: CosineHead
+
+    def __init__(self, backbone: str | nn.Module = DEFAULT_BACKBONE, **options: Any) -> None:
+        super().__init__(backbone, **options)
+        config, depth, dim = self.config, len(self.backbone.vit.blocks), self.backbone.embed_dim
         if depth <= BLOCKS[-1]:
             raise ValueError(f"backbone has {depth} blocks: SharedPrompt needs at least {BLOCKS[-1] + 1}")
-        super().__init__(backbone, lr, mask_logits)
-        dim = backbone.embed_dim
-        self.head = CosineHead(dim, scale, seed)
-        draw = generator(seed, "shared-prompt")
-        self.prefix = nn.Parameter(initial_prompt(prompt_init, (len(BLOCKS), 2, length, dim), draw))
-        self.optimizer = RowAdam(
-            [{"params": [self.prefix], "every_row": True}, {"params": [self.head.weight]}], lr
-        )
+        self.head = CosineHead(dim, config.scale, config.seed)
+        shape = (len(BLOCKS), 2, config.length, dim)
+        self.prefix = nn.Parameter(initial_prompt(config.prompt_init, shape, generator(config.seed, "shared-prompt")))
+        groups = [{"params": [self.prefix], "every_row": True}, {"params": [self.head.weight]}]
+        self.optimizer = RowAdam(groups, config.lr)
+        self.to(self.backbone.device)
 
     def add_classes(self, ids: Tensor) -> None:
         self.classes.add(ids)
@@ -112,17 +142,8 @@ class SharedPromptModel(LinearModel):
         with prefix_tuning(self.backbone.vit.blocks, prefixes):
             return self.backbone.encode_tokens(tokens)
 
-    def loss(self, batch: OnlineBatch) -> Tensor:
-        return self.cross_entropy(self._batch_embeddings(batch), batch)
-
-    def batch_logits(self, batch: OnlineBatch) -> Tensor:
-        return self.head.logits(self._batch_embeddings(batch).detach())
-
-    def _batch_embeddings(self, batch: OnlineBatch) -> Tensor:
-        """The training forward, once for the outputs and the loss."""
-        if batch.features is None:
-            batch.features = self.embed(batch.tokens)
-        return batch.features
+    def encode_batch(self, batch: TrainingBatch) -> Tensor:
+        return self.embed(batch.tokens)
 
     @torch.no_grad()
     def predict_batch(self, images: Tensor) -> Prediction:
@@ -130,41 +151,29 @@ class SharedPromptModel(LinearModel):
         return Prediction(self.head.logits(self.embed(tokens)), tokens)
 
 
-class SharedPrompt(LinearStrategy):
+class SharedPrompt(BaseStrategy):
     """One prompt for every image, trained through a cosine head whose loss is masked to the mini-batch's classes.
 
     After SinglePrompt, which argues that a single prompt does as well as a pool of them: a prompt in the first
     blocks, a cosine head, and logits of classes that are not in the mini-batch masked. Left out: augmentation.
 
     Args:
-        length: keys (and as many values) put into each of the first five blocks.
-        scale: of the cosine head.
-        prompt_init: as :class:`avalanche_f2ocl.config.F2OCLConfig`.
-        lr: Adam's step size; the default comes from a search, see benchmarks/README.md.
-        mask_logits, seed: as :class:`avalanche_f2ocl.baselines.linear.LinearStrategy`.
-        **options: likewise.
+        backbone: of at least five blocks; as :class:`avalanche_f2ocl.F2OCLStrategy`.
+        weights, image_size, device: as there.
+        config: all options of :class:`SharedPromptConfig` at once.
+        **options: single ones, over ``config``; and those of the loop, see
+            :class:`avalanche_f2ocl.strategies.base.BaseStrategy`.
 
     Raises:
-        TypeError, ValueError: an option out of range, a backbone of fewer than five blocks, or as the base.
+        TypeError, ValueError: an option out of range, a backbone of fewer than five blocks.
 
     Example:
         >>> SharedPrompt(backbone="micro_vit", evaluator=None).model.head.scale
         5.0
     """
 
-    def __init__(
-        self,
-        *,
-        length: int = 20,
-        scale: float = 5.0,
-        prompt_init: str = "uniform",
-        lr: float = 0.01,
-        mask_logits: str = "batch",
-        seed: int = 0,
-        **options,
-    ):
-        check_positive_int("length", length)
-        check_positive("scale", scale)
-        check_choice("prompt_init", prompt_init)
-        model_type = partial(SharedPromptModel, length=length, scale=scale, prompt_init=prompt_init, seed=seed)
-        super().__init__(lr=lr, mask_logits=mask_logits, seed=seed, model_type=model_type, **options)
+    model_type = SharedPromptModel
+    model: SharedPromptModel
+
+    def __init__(self, **options: Unpack[SharedPromptKeywords]) -> None:
+        super().__init__(**options)

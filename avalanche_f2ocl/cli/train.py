@@ -11,21 +11,23 @@ import torch
 from tqdm import tqdm
 
 from avalanche_f2ocl.backbone.devices import default_device
-from avalanche_f2ocl.backbone.load import load_backbone
 from avalanche_f2ocl.cli.images import labelled, minibatches
-from avalanche_f2ocl.config import F2OCLConfig, HeadOptions
+from avalanche_f2ocl.config import PRESETS
 from avalanche_f2ocl.datasets.image_source import ImageSource
 from avalanche_f2ocl.models.f2ocl import F2OCLModel
+from avalanche_f2ocl.models.frozen import FrozenModel, ViTNCMModel
 from avalanche_f2ocl.models.loading import load_model
 from avalanche_f2ocl.models.saving import SavedModel
-from avalanche_f2ocl.models.vit_ncm import ENCODER, ViTNCMModel
+from avalanche_f2ocl.options import DEFAULT_BACKBONE
 from avalanche_f2ocl.rng import generator
 
-PROMPTED = {"best": F2OCLModel.best, "f2ocl": F2OCLModel}
-FROZEN = {"vit-ridge": {"head": "ridge", "head_features": "layers", "projection": 0}, "vit-ncm": {}}
-METHODS = (*PROMPTED, *FROZEN)
+METHODS: dict[str, tuple[type[SavedModel], dict[str, Any]]] = {
+    "best": (F2OCLModel, PRESETS["best"]),
+    "f2ocl": (F2OCLModel, {}),
+    "vit-ridge": (FrozenModel, {"head": "ridge", "head_features": "layers", "projection": 0}),
+    "vit-ncm": (ViTNCMModel, {}),
+}
 """The recommended settings, the paper's, and two without prompts: ridge regression on layers, class means."""
-BACKBONE = "vit_base_patch16_224.augreg_in21k"
 
 
 def make_model(
@@ -41,16 +43,12 @@ def make_model(
     Raises:
         TypeError, ValueError, OSError: as the model's; an option that it does not have.
     """
-    known = {field.name for field in fields(HeadOptions if method in FROZEN else F2OCLConfig)} | {"seed", *ENCODER}
+    make, preset = METHODS[method]
+    known = {field.name for field in fields(make.config_type)}
     if unknown := options.keys() - known:
         raise ValueError(f"--option {', '.join(sorted(unknown))}: {method} has {', '.join(sorted(known))}")
     place = default_device(device)
-    if method in FROZEN:
-        encoder = {name: value for name, value in options.items() if name in ENCODER}
-        vit = load_backbone(backbone, weights, image_size, device=place, **encoder)
-        own = {name: value for name, value in options.items() if name not in ENCODER}
-        return ViTNCMModel(vit, **{**FROZEN[method], **own}).to(place)
-    return PROMPTED[method](backbone, weights=weights, image_size=image_size, device=place, **options)
+    return make(backbone, weights=weights, image_size=image_size, device=place, **{**preset, **options})
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
@@ -67,7 +65,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         model = load_model(args.go_on, weights=args.weights, device=args.device)
     else:
         options = {"seed": args.seed, **dict(args.option)}
-        method, backbone = args.method or METHODS[0], args.backbone or BACKBONE
+        method, backbone = args.method or next(iter(METHODS)), args.backbone or DEFAULT_BACKBONE
         model = make_model(method, backbone, args.weights, args.image_size, options, args.device)
     order = torch.randperm(len(files), generator=generator(args.seed, "order", model.batches)).tolist()
     if args.order == "classes":

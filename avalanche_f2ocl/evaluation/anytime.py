@@ -17,7 +17,7 @@ from avalanche_f2ocl.arguments import check_positive_int
 from avalanche_f2ocl.evaluation.progress import CountImages
 from avalanche_f2ocl.metrics.prequential import PrequentialAccuracy
 from avalanche_f2ocl.ranks import is_first
-from avalanche_f2ocl.strategies.base import OnlineStrategy
+from avalanche_f2ocl.strategies.base import BaseStrategy
 from avalanche_f2ocl.streams.online import online_stream
 
 
@@ -88,7 +88,7 @@ def evaluation_points(samples: int, every: int, batch_size: int) -> np.ndarray:
 
 
 def run_anytime(
-    strategy: OnlineStrategy, benchmark: CLScenario, every: int, progress: bool = True, *, prequential: bool = False
+    strategy: BaseStrategy, benchmark: CLScenario, every: int, progress: bool = True, *, prequential: bool = False
 ) -> AnytimeResult:
     """Trains a strategy on a benchmark online, in one go, and evaluates it on the way.
 

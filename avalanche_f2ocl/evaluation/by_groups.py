@@ -16,7 +16,7 @@ from avalanche_f2ocl.streams.online import online_stream
 
 
 @dataclass(frozen=True)
-class OnlineResult:
+class GroupsResult:
     """Figures of merit of a run, as fractions.
 
     Attributes:
@@ -35,7 +35,7 @@ class OnlineResult:
     seconds: float
 
 
-def run_online(strategy: SupervisedTemplate, benchmark: CLScenario, progress: bool = True) -> OnlineResult:
+def run_online(strategy: SupervisedTemplate, benchmark: CLScenario, progress: bool = True) -> GroupsResult:
     """Trains a strategy on a benchmark online and evaluates it after each group.
 
     Samples keep the stream's order and come in mini-batches of ``strategy.train_mb_size``. After group i
@@ -79,4 +79,4 @@ def run_online(strategy: SupervisedTemplate, benchmark: CLScenario, progress: bo
     last = {name.split("/")[0]: value for name, value in strategy.evaluator.get_last_metrics().items()}
     names = ("A_n", "A_n_samples", "F_n", "A_k", "UB", "random_key")
     figures: dict[str, Any] = {name: last.get(name) for name in names}
-    return OnlineResult(T=matrix.T, **figures, seconds=time.perf_counter() - start)
+    return GroupsResult(T=matrix.T, **figures, seconds=time.perf_counter() - start)

@@ -8,11 +8,11 @@ from matplotlib.figure import Figure
 from sklearn.manifold import TSNE
 
 from avalanche_f2ocl.evaluation.anytime import AnytimeResult
-from avalanche_f2ocl.evaluation.by_groups import OnlineResult
+from avalanche_f2ocl.evaluation.by_groups import GroupsResult
 from avalanche_f2ocl.evaluation.drawing import draw_curves, draw_heat_map, draw_points, save
 
 
-def plot_accuracy_matrices(results: Mapping[str, OnlineResult], path: str | Path) -> None:
+def plot_accuracy_matrices(results: Mapping[str, GroupsResult], path: str | Path) -> None:
     """Accuracy on each group after training on each, side by side by method.
 
     Args:
@@ -21,7 +21,7 @@ def plot_accuracy_matrices(results: Mapping[str, OnlineResult], path: str | Path
 
     Example:
         >>> import tempfile
-        >>> result = OnlineResult(np.array([[0.9, np.nan], [0.8, 0.7]]), 0.75, 0.75, 0.1, None, None, None, 1.0)
+        >>> result = GroupsResult(np.array([[0.9, np.nan], [0.8, 0.7]]), 0.75, 0.75, 0.1, None, None, None, 1.0)
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     plot_accuracy_matrices({"mine": result}, Path(folder) / "matrix.png")
     """
@@ -38,7 +38,7 @@ def plot_accuracy_matrices(results: Mapping[str, OnlineResult], path: str | Path
     save(figure, path)
 
 
-def plot_forgetting(results: Mapping[str, OnlineResult], path: str | Path, group: int = 0) -> None:
+def plot_forgetting(results: Mapping[str, GroupsResult], path: str | Path, group: int = 0) -> None:
     """Accuracy on one group from when it was learned on, as later groups arrive, a line per method.
 
     Args:

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
-from avalanche_f2ocl.evaluation.by_groups import OnlineResult
+from avalanche_f2ocl.evaluation.by_groups import GroupsResult
 
 COLUMNS = ("A_n", "A_n_samples", "F_n", "A_k", "UB", "random_key")
 
 
-def result_table(results: Mapping[str, OnlineResult]) -> str:
+def result_table(results: Mapping[str, GroupsResult]) -> str:
     """A Markdown table of results by method, in per cent and seconds; "-" where a method has no such figure."""
     lines = ["| method | " + " | ".join(COLUMNS) + " | seconds |", "|---|" + "---:|" * (len(COLUMNS) + 1)]
     for method, result in results.items():

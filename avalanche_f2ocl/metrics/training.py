@@ -47,8 +47,7 @@ class PromptNorm(_Last):
         pool = getattr(strategy.model, "pool", None)
         if pool is None or len(strategy.model.class_ids) == 0:
             return None
-        prompts = pool.used("prompts") if hasattr(pool, "used") else pool.prompts
-        self.last = float(prompts.norm(dim=2).mean())
+        self.last = float(pool.used("prompts").norm(dim=2).mean())
         return [_value(self, "PromptNorm", self.last, strategy)]
 
 

@@ -7,12 +7,12 @@ import torch
 from torch import Tensor, nn
 from torch.export import Dim, ExportedProgram
 
-from avalanche_f2ocl.models.base import OnlineModel
+from avalanche_f2ocl.models.base import BaseModel
 from avalanche_f2ocl.state.rows import ClassRows
 
 
 class _Prediction(nn.Module):
-    def __init__(self, model: OnlineModel) -> None:
+    def __init__(self, model: BaseModel) -> None:
         super().__init__()
         self.model = model
 
@@ -21,7 +21,7 @@ class _Prediction(nn.Module):
         return self.model.class_ids[logits.argmax(1)], (logits / self.model.temperature).softmax(1)
 
 
-def export_prediction(model: OnlineModel, example: Tensor) -> ExportedProgram:
+def export_prediction(model: BaseModel, example: Tensor) -> ExportedProgram:
     """Exports what the model predicts now, from preprocessing to head; what it learns later is not in it.
 
     Args:
@@ -31,7 +31,7 @@ def export_prediction(model: OnlineModel, example: Tensor) -> ExportedProgram:
 
     Returns:
         A program from images to the predicted class ids ``(B,)`` int64 and the probabilities ``(B, C)`` of
-        :meth:`avalanche_f2ocl.models.base.OnlineModel.predict_proba`; for ``torch.export.save``. It checks nothing
+        :meth:`avalanche_f2ocl.models.base.BaseModel.predict_proba`; for ``torch.export.save``. It checks nothing
         about pixels.
 
     Raises:

@@ -4,10 +4,14 @@ from pathlib import Path
 from typing import Any
 
 from avalanche_f2ocl.models.f2ocl import F2OCLModel
-from avalanche_f2ocl.models.saving import SavedModel, read_model_file
-from avalanche_f2ocl.models.vit_ncm import ViTNCMModel
+from avalanche_f2ocl.models.frozen import FrozenModel, ViTNCMModel
+from avalanche_f2ocl.models.model_file import read_model_file
+from avalanche_f2ocl.models.random_prompt import RandomPromptModel
+from avalanche_f2ocl.models.saving import SavedModel
 
-MODELS: dict[str, type[SavedModel]] = {cls.saved_as: cls for cls in (F2OCLModel, ViTNCMModel)}
+MODELS: dict[str, type[SavedModel]] = {
+    cls.saved_as: cls for cls in (F2OCLModel, FrozenModel, RandomPromptModel, ViTNCMModel)
+}
 
 
 def load_model(path: str | Path, backbone: Any = None, **options: Any) -> SavedModel:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from avalanche_f2ocl.models.base import OnlineModel
+from avalanche_f2ocl.models.base import BaseModel
 from avalanche_f2ocl.rehearsal.held import held
 from avalanche_f2ocl.rehearsal.sample_forms import SampleForms
 
@@ -84,7 +84,7 @@ def check_rehearsal_free(strategy: Any, samples: Sequence[tuple]) -> RehearsalRe
     ``strategy.save(..., min_class_count=2)`` leaves such classes out.
 
     Args:
-        strategy: an :class:`avalanche_f2ocl.strategies.base.OnlineStrategy`, or a model without Avalanche.
+        strategy: an :class:`avalanche_f2ocl.strategies.base.BaseStrategy`, or a model without Avalanche.
         samples: items of (image ``(C, H, W)``, class id, ...): a data set, or a list.
 
     Raises:
@@ -103,8 +103,8 @@ def check_rehearsal_free(strategy: Any, samples: Sequence[tuple]) -> RehearsalRe
           sample 2: image at strategy.diary[0]
     """
     model = getattr(strategy, "model", strategy)
-    if not isinstance(model, OnlineModel):
-        raise TypeError(f"strategy is {type(strategy).__name__}: its model must be an OnlineModel")
+    if not isinstance(model, BaseModel):
+        raise TypeError(f"strategy is {type(strategy).__name__}: its model must be an BaseModel")
     if len(samples) == 0:
         raise ValueError("samples are empty: nothing can be looked for")
     forms = SampleForms(model, samples, _several(model, samples))
@@ -148,7 +148,7 @@ def held_bytes(strategy: Any) -> int:
     return sum(views.values()) + items
 
 
-def _several(model: OnlineModel, samples: Sequence[tuple]) -> list[bool]:
+def _several(model: BaseModel, samples: Sequence[tuple]) -> list[bool]:
     """Whether each sample's class has been learned from more than one sample."""
     counts = Counter(dict(zip(model.class_ids.tolist(), model.head.used("counts").tolist(), strict=True)))
     return [counts[int(item[1])] > 1 for item in samples]

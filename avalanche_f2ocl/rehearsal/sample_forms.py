@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from avalanche_f2ocl.models.base import OnlineModel
+from avalanche_f2ocl.models.base import BaseModel
 from avalanche_f2ocl.rng import generator
 
 IMAGE_TOLERANCE = 0.02
@@ -32,7 +32,7 @@ class SampleForms:
         with_embedding: of which samples the embedding is looked for.
     """
 
-    def __init__(self, model: OnlineModel, samples: Sequence[tuple], with_embedding: Sequence[bool]) -> None:
+    def __init__(self, model: BaseModel, samples: Sequence[tuple], with_embedding: Sequence[bool]) -> None:
         self._projections: dict[int, Tensor] = {}
         parts: dict[tuple, list[tuple[Tensor, Tensor]]] = defaultdict(list)
         vectors = []
@@ -121,7 +121,7 @@ def _batches(samples: Sequence[tuple]) -> Iterator[tuple[Tensor, Tensor]]:
             yield torch.tensor([i for i, _ in part]), torch.stack([image for _, image in part])
 
 
-def _encode(model: OnlineModel, images: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _encode(model: BaseModel, images: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Tokens ``(B, T, D)``, prepared images, and q and all embeddings of a prediction ``(B, E, D)``, on the CPU."""
     backbone = model.backbone
     tokens, outputs = backbone.tokens(images), []

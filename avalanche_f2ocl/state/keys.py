@@ -1,8 +1,6 @@
-"""Keys: one vector per class that unprompted embeddings are matched with.
+"""Keys: one vector per class that unprompted embeddings are matched with."""
 
-Both kinds share an interface: ``add_classes(ids)``, ``vectors() -> (C, D)`` and
-``update(q, rows, class_rows, local, previous_counts)``, once per mini-batch.
-"""
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -12,6 +10,19 @@ from avalanche_f2ocl.losses import key_loss
 from avalanche_f2ocl.rng import generator
 from avalanche_f2ocl.state.class_means import ClassMeans, mask_unseen
 from avalanche_f2ocl.state.rows import ClassRows
+
+
+class Keys(Protocol):
+    """What a model asks of its keys."""
+
+    def add_classes(self, ids: Tensor) -> None:
+        """Adds a key for each of the class ids ``(N,)``, int64 on the CPU."""
+
+    def vectors(self) -> Tensor:
+        """All keys, ``(C, D)`` float32."""
+
+    def update(self, q: Tensor, rows: Tensor, class_rows: Tensor, local: Tensor, previous_counts: Tensor) -> Any:
+        """Moves the keys of a mini-batch's classes, once per mini-batch; see :meth:`GradientKeys.update`."""
 
 
 class MeanKeys(ClassMeans):

@@ -1,10 +1,44 @@
-"""The pool of class prompts: born with a class, retrieved by row, assigned to mini-batches."""
+"""Prompts, one for each class or one for all: how they begin, and which of them a mini-batch or an image gets."""
+
+from typing import ClassVar, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from avalanche_f2ocl.rng import generator
 from avalanche_f2ocl.state.rows import ClassRows
+
+
+class Prompts(Protocol):
+    """What a model asks of its prompts: a pool with one for each class, or one for all of them.
+
+    Attributes:
+        prompts: parameter ``(P, L, D)``.
+        drift: how far its steps so far have moved what is computed under a prompt, ``(P, E)``; where it is kept.
+        found_by_key: whether an image's prompt is found by its nearest keys; otherwise there is only one.
+    """
+
+    prompts: nn.Parameter
+    drift: Tensor
+    found_by_key: ClassVar[bool]
+
+    def add_classes(self, ids: Tensor) -> None:
+        """Adds what each of the class ids ``(N,)`` needs, int64 on the CPU."""
+
+    def used(self, name: str) -> Tensor:
+        """The prompts (``"prompts"``) that are in use."""
+
+    def elect(self, rows: Tensor, election: str, number: int) -> Tensor:
+        """Row ``(1,)`` of the prompt for a mini-batch of the classes ``rows (B,)``, both int64 on the CPU."""
+
+    def gather(self, rows: Tensor) -> Tensor:
+        """The prompts of ``rows (P,)``, distinct, for training on them: ``(P, L, D)``."""
+
+    def concatenated(self, rows: Tensor | None) -> Tensor:
+        """Prompts one behind the other: ``(B, K L, D)`` of ``rows (B, K)``; None where only one is there."""
+
+    def add_drift(self, rows: Tensor, step: Tensor) -> None:
+        """Adds ``step (E,)`` to the drift of ``rows (P,)``, distinct."""
 
 
 class PromptPool(ClassRows):
@@ -19,7 +53,7 @@ class PromptPool(ClassRows):
 
     Attributes:
         prompts: parameter ``(capacity, L, D)``; the first ``num_rows`` rows are in use.
-        drift: how far its steps so far have moved what is computed under a prompt, ``(capacity, E)``.
+        drift: ``(capacity, E)``, see :class:`Prompts`.
 
     Example:
         >>> pool = PromptPool(length=4, dim=8)
@@ -30,6 +64,7 @@ class PromptPool(ClassRows):
 
     prompts: nn.Parameter
     drift: Tensor
+    found_by_key: ClassVar[bool] = True
 
     def __init__(self, length: int, dim: int, init: str = "uniform", seed: int = 0, drift: int = 0) -> None:
         super().__init__()
@@ -40,7 +75,6 @@ class PromptPool(ClassRows):
 
     @torch.no_grad()
     def add_classes(self, ids: Tensor) -> None:
-        """Adds a prompt for each of the class ids ``(N,)``, int64 on the CPU."""
         new = self.add_rows(len(ids))
         initial = torch.stack([self._initial(class_id) for class_id in ids.tolist()])
         self.prompts[new] = initial.to(self.prompts.device, non_blocking=True)
@@ -48,17 +82,23 @@ class PromptPool(ClassRows):
     def _initial(self, class_id: int) -> Tensor:
         return initial_prompt(self.init, (self.length, self.dim), generator(self.seed, "prompt", class_id))
 
+    def elect(self, rows: Tensor, election: str, number: int) -> Tensor:
+        """See :func:`elect`; the draw depends on the seed and the mini-batch's ``number``."""
+        return elect(rows, self.num_rows, election, generator(self.seed, "election", number))
+
     def gather(self, rows: Tensor) -> Tensor:
-        """The prompts of ``rows (P,)``, distinct, for training on them: ``(P, L, D)``, see :meth:`trainable`."""
+        """See :class:`Prompts` and :meth:`ClassRows.trainable`."""
         return self.trainable("prompts", rows)
 
+    def concatenated(self, rows: Tensor | None) -> Tensor:
+        return self.prompts[rows].flatten(1, 2)
+
     def add_drift(self, rows: Tensor, step: Tensor) -> None:
-        """Adds ``step (E,)`` to the drift of ``rows (P,)``, distinct."""
         self.drift[rows] += step
 
 
 class OnePrompt(nn.Module):
-    """One prompt for all classes, with the interface of :class:`PromptPool`.
+    """One prompt for all classes, with the interface of :class:`Prompts`.
 
     Args:
         length, dim, init, seed, drift: as :class:`PromptPool`.
@@ -73,6 +113,7 @@ class OnePrompt(nn.Module):
     """
 
     drift: Tensor
+    found_by_key: ClassVar[bool] = False
 
     def __init__(self, length: int, dim: int, init: str = "uniform", seed: int = 0, drift: int = 0) -> None:
         super().__init__()
@@ -83,8 +124,20 @@ class OnePrompt(nn.Module):
     def add_classes(self, ids: Tensor) -> None:
         """Nothing to add."""
 
+    def used(self, name: str) -> Tensor:
+        return getattr(self, name)
+
+    def elect(self, rows: Tensor, election: str, number: int) -> Tensor:
+        """Row 0: there is no other."""
+        return rows.new_zeros(1)
+
+    def gather(self, rows: Tensor) -> Tensor:
+        return self.prompts
+
+    def concatenated(self, rows: Tensor | None) -> Tensor:
+        return self.prompts
+
     def add_drift(self, rows: Tensor, step: Tensor) -> None:
-        """Adds ``step (E,)`` to the drift of the one prompt."""
         self.drift = self.drift + step  # a new tensor, so that the old one can be put back
 
 

@@ -2,13 +2,25 @@
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
 from avalanche_f2ocl.state.rows import close_gap
+
+
+class StepOptimizer(Protocol):
+    """What is asked of an optimiser: any of torch's, or what stands in for one."""
+
+    state: Any
+
+    def zero_grad(self) -> None:
+        """Clears gradients."""
+
+    def step(self) -> Any:
+        """Moves what is trained by its gradients."""
 
 
 class RowAdam(Optimizer):
@@ -108,7 +120,7 @@ class RowAdam(Optimizer):
 
 
 @torch.no_grad()
-def remove_row(optimizer: Optimizer, param: Tensor, row: int) -> None:
+def remove_row(optimizer: StepOptimizer, param: Tensor, row: int) -> None:
     """Takes a row of a parameter out of what an optimiser remembers of it; later rows move up by one.
 
     Args:

@@ -1,33 +1,56 @@
-"""Avalanche's training loop for an :class:`avalanche_f2ocl.models.base.OnlineModel`."""
+"""Avalanche's training loop for a :class:`avalanche_f2ocl.models.base.BaseModel`."""
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from operator import length_hint
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import torch
 from avalanche.core import SupervisedPlugin
 from avalanche.training.plugins import EvaluationPlugin
 from avalanche.training.plugins.evaluation import default_evaluator
 from avalanche.training.templates import SupervisedTemplate
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
-from avalanche_f2ocl.arguments import check_positive_int
+from avalanche_f2ocl.arguments import check_choice, check_positive_int
 from avalanche_f2ocl.backbone.devices import default_device
 from avalanche_f2ocl.checks import check_labels
-from avalanche_f2ocl.config import check_choice
 from avalanche_f2ocl.heads import MASKED_LOGIT
-from avalanche_f2ocl.models.base import OnlineModel, Prediction
+from avalanche_f2ocl.models.base import BaseModel
+from avalanche_f2ocl.models.predicting import Prediction
+from avalanche_f2ocl.options import DEFAULT_BACKBONE
 from avalanche_f2ocl.ranks import world_size
 from avalanche_f2ocl.rng import generator
+from avalanche_f2ocl.signatures import SpelledOut
 from avalanche_f2ocl.state.undo import Undo
+from avalanche_f2ocl.strategies.plugins import phase_plugins
 from avalanche_f2ocl.strategies.quiet_evaluator import QuietEvaluator
 from avalanche_f2ocl.strategies.resuming import Resumable
 
 
-class OnlineStrategy(Resumable, SupervisedTemplate):
+class NoOptimizer:
+    """Stands where Avalanche expects an optimiser; there is nothing to train.
+
+    Attributes:
+        state: of the parameters; empty.
+    """
+
+    def __init__(self) -> None:
+        self.state: dict = {}
+
+    def zero_grad(self) -> None:
+        """Does nothing."""
+
+    def step(self) -> None:
+        """Does nothing."""
+
+
+class BaseStrategy(SpelledOut, Resumable, SupervisedTemplate):
     """Base of the strategies: task-free, one online update per mini-batch.
+
+    A subclass names its ``model_type``; the model's phases become plugins, see
+    :func:`avalanche_f2ocl.strategies.plugins.phase_plugins`.
 
     Works on plain experiences and on ``split_online_stream``, with or without task attributes, which it
     never reads. Images and labels are checked on the host before they cross to the device.
@@ -41,15 +64,14 @@ class OnlineStrategy(Resumable, SupervisedTemplate):
     learned one more column is added and wins, so that no image counts as right.
 
     Args:
-        model: learns and predicts.
-        optimizer: stepped once per mini-batch; Avalanche's own handling of it is switched off.
-        seed: drives the order in which plain experiences are shuffled.
+        backbone: timm name with tag, ``"micro_vit"``, or a timm ``VisionTransformer`` (frozen in place).
         device: default CUDA if there is one, else CPU.
         train_mb_size, train_epochs, eval_mb_size, plugins, evaluator, eval_every, peval_mode: Avalanche's.
         on_bad_input: in training. ``"raise"`` lets every exception through. ``"skip"`` goes on with the next
             mini-batch, as if there had been none, where one cannot be fetched, fails its checks, or runs out of
             the device's memory; the first time it warns. Errors of plugins are not input and are raised. A data
             loader that is a generator, as Avalanche's for replay, ends when it fails, and with it the epoch.
+        **options: the model's.
 
     Attributes:
         skipped: mini-batches skipped so far.
@@ -57,31 +79,31 @@ class OnlineStrategy(Resumable, SupervisedTemplate):
         mb_labels: labels of the current mini-batch on the CPU, ``(B,)`` int64.
         mb_prediction: parts of the current evaluation mini-batch's prediction.
         checked_minibatch: the current mini-batch as it was checked, on the device.
-        online_batch: what the plugins share about the current training mini-batch.
+        training_batch: what the plugins share about the current training mini-batch.
 
     Raises:
         TypeError, ValueError: options out of range; in ``train`` and ``eval`` also bad images or labels.
         RuntimeError: several processes, and a strategy that has no ``shares_work``.
     """
 
+    model_type: ClassVar[type[BaseModel]]
     shares_work = False
     """Whether it runs in several processes, see :mod:`avalanche_f2ocl.ranks`."""
 
     def __init__(
         self,
         *,
-        model: OnlineModel,
-        optimizer,
-        seed: int = 0,
+        backbone: str | nn.Module = DEFAULT_BACKBONE,
+        device: str | torch.device | None = None,
         train_mb_size: int = 10,
         train_epochs: int = 1,
         eval_mb_size: int = 128,
-        device: str | torch.device | None = None,
         plugins: Sequence[SupervisedPlugin] | None = None,
         evaluator: EvaluationPlugin | Callable[[], EvaluationPlugin] | None = default_evaluator,
         eval_every: int = -1,
-        peval_mode: str = "epoch",
-        on_bad_input: str = "raise",
+        peval_mode: Literal["epoch", "experience", "iteration"] = "epoch",
+        on_bad_input: Literal["raise", "skip"] = "raise",
+        **options: Any,
     ):
         for name, value in (
             ("train_mb_size", train_mb_size),
@@ -90,29 +112,35 @@ class OnlineStrategy(Resumable, SupervisedTemplate):
         ):
             check_positive_int(name, value)
         check_choice("on_bad_input", on_bad_input, ("raise", "skip"))
+        if world_size() > 1 and not self.shares_work:
+            raise RuntimeError(f"{type(self).__name__} does not run in several processes: start it without torchrun")
+        device = default_device(device)
+        model = self.model_type(backbone, device=device, **options)
         super().__init__(
             model=model,
-            optimizer=optimizer,
+            optimizer=NoOptimizer() if model.optimizer is None else model.optimizer,
             train_mb_size=train_mb_size,
             train_epochs=train_epochs,
             eval_mb_size=eval_mb_size,
-            device=default_device(device),
-            plugins=plugins,
+            device=device,
+            plugins=[*(plugins or []), *self.method_plugins(model)],
             evaluator=evaluator,
             eval_every=eval_every,
             peval_mode=peval_mode,
         )
-        if world_size() > 1 and not self.shares_work:
-            raise RuntimeError(f"{type(self).__name__} does not run in several processes: start it without torchrun")
         self.plugins = [QuietEvaluator(p) if p is self.evaluator else p for p in self.plugins]
-        self.seed, self.on_bad_input = seed, on_bad_input
+        self.seed, self.on_bad_input = model.config.seed, on_bad_input
         self.skipped = 0
         self.undo: Undo | None = None
         self.model.to(self.device)
         self.mb_labels: Any = None
         self.mb_prediction: Prediction | None = None
         self.checked_minibatch: tuple[Tensor, ...] | None = None
-        self.online_batch = None
+        self.training_batch: Any = None
+
+    def method_plugins(self, model: BaseModel) -> list[SupervisedPlugin]:
+        """The plugins that make the method, after the user's; by default the model's phases."""
+        return phase_plugins(model)
 
     def training_epoch(self, **kwargs):
         """Avalanche's, one mini-batch at a time, so that one that fails can be taken back."""
@@ -134,7 +162,7 @@ class OnlineStrategy(Resumable, SupervisedTemplate):
                 break
 
     def _fetched(self) -> Iterator:
-        """The mini-batches of the data loader that can be fetched."""
+        """The mini-batches of the data loader that can be fetched and are not known to a checkpoint."""
         minibatches, failures = iter(self.dataloader), 0
         while True:
             try:
@@ -146,16 +174,24 @@ class OnlineStrategy(Resumable, SupervisedTemplate):
                 # A loader that fails more often than it is long will not recover.
                 self._pass_over(error, bad_input=failures <= length_hint(self.dataloader, 0))
             else:
-                yield minibatch
+                if self.catching_up_batches:
+                    self._count_known()
+                else:
+                    yield minibatch
+
+    def _count_known(self) -> None:
+        """Passes over a mini-batch that a checkpoint knows, learned or skipped."""
+        self.catching_up_batches -= 1
+        self.clock.train_iterations += 1
 
     def _pass_over(self, error: BaseException, bad_input: bool) -> None:
         self._forget_minibatch()
         if self.on_bad_input == "raise" or not (bad_input and isinstance(error, Exception)):
             raise error
-        self.clock.train_iterations += 1
         if self.catching_up_batches:
-            self.catching_up_batches -= 1  # the checkpoint has counted it
+            self._count_known()
             return
+        self.clock.train_iterations += 1
         if self.skipped == 0:
             warnings.warn(
                 f"a mini-batch was skipped: {type(error).__name__}: {error} (on_bad_input='skip'; "
@@ -167,8 +203,8 @@ class OnlineStrategy(Resumable, SupervisedTemplate):
     def _before_training_iteration(self, **kwargs):
         self._begun = True
         super()._before_training_iteration(**kwargs)
-        if self.online_batch is not None:
-            self.undo.save_rows(self.online_batch.class_rows)
+        if self.training_batch is not None and self.undo is not None:
+            self.undo.save_rows(self.training_batch.class_rows)
 
     def _unpack_minibatch(self):
         images, labels, *rest = self.mbatch
@@ -185,7 +221,7 @@ class OnlineStrategy(Resumable, SupervisedTemplate):
 
     def forward(self):
         if self.is_training:
-            return self._class_columns(self.model.batch_logits(self.online_batch))
+            return self._class_columns(self.model.batch_logits(self.training_batch))
         self.mb_prediction = self.model.predict_batch(self.mb_x)
         return self._class_columns(self.mb_prediction.logits)
 
@@ -261,4 +297,4 @@ class OnlineStrategy(Resumable, SupervisedTemplate):
     def _forget_minibatch(self):
         self.mbatch = self.mb_output = None
         self.loss = self._make_empty_loss()
-        self.mb_labels = self.mb_prediction = self.checked_minibatch = self.online_batch = None
+        self.mb_labels = self.mb_prediction = self.checked_minibatch = self.training_batch = None

@@ -1,9 +1,8 @@
-"""The parts of F2OCL's training step as Avalanche plugins, one callback each.
+"""The phases of a training mini-batch as Avalanche plugins, one each.
 
-They work with any strategy whose model is an :class:`avalanche_f2ocl.models.f2ocl.F2OCLModel`, attached in the
-order growth, contrastive loss, keys, prototypes. The strategy's own criterion should give zero (the
-contrastive loss is added to it) and its optimiser should be ``model.optimizer`` or another that takes
-sparse gradients.
+They work with any strategy whose model is a :class:`avalanche_f2ocl.models.base.BaseModel`, attached in the order of
+its phases (:func:`phase_plugins` makes them): begin, loss, updates. The strategy's own criterion should give zero (the
+model's loss is added to it) and its optimiser should be ``model.optimizer`` or another that takes sparse gradients.
 
 Example:
     >>> from avalanche.training.templates import SupervisedTemplate
@@ -13,31 +12,45 @@ Example:
     ...     model=model,
     ...     optimizer=model.optimizer,
     ...     criterion=lambda output, target: output.new_zeros(()),
-    ...     plugins=[PromptGrowthPlugin(), ContrastivePromptPlugin(), KeyUpdatePlugin(), PrototypeUpdatePlugin()],
+    ...     plugins=[BeginBatchPlugin(), ContrastivePromptPlugin(), KeyUpdatePlugin(), PrototypeUpdatePlugin()],
     ...     evaluator=None,
     ... )
 """
 
+from typing import Any
+
 from avalanche.core import SupervisedPlugin
 
 from avalanche_f2ocl.checks import check_labels
-from avalanche_f2ocl.models.batch import OnlineBatch
+from avalanche_f2ocl.models.base import BaseModel
 
 
-def online_batch(strategy) -> OnlineBatch:
-    """The mini-batch that :class:`PromptGrowthPlugin` began.
+def training_batch(strategy: Any) -> Any:
+    """The mini-batch that :class:`BeginBatchPlugin` began.
 
     Raises:
         RuntimeError: no such plugin comes first.
     """
-    batch = getattr(strategy, "online_batch", None)
+    batch = getattr(strategy, "training_batch", None)
     if batch is None:
-        raise RuntimeError("no mini-batch was begun: attach PromptGrowthPlugin() before the other F2OCL plugins")
+        raise RuntimeError("no mini-batch was begun: attach BeginBatchPlugin() before the other F2OCL plugins")
     return batch
 
 
-class PromptGrowthPlugin(SupervisedPlugin):
-    """Makes room for each class that is new in the mini-batch: id, head row and, where there are, prompt and key."""
+def phase_plugins(model: BaseModel) -> list[SupervisedPlugin]:
+    """The phases that a model's :meth:`BaseModel.learn_batch` walks, for Avalanche's loop.
+
+    Example:
+        >>> from avalanche_f2ocl import ViTNCMModel
+        >>> [type(plugin).__name__ for plugin in phase_plugins(ViTNCMModel("micro_vit"))]
+        ['BeginBatchPlugin', 'PrototypeUpdatePlugin']
+    """
+    steps = [LossPlugin(model.passes)] if model.passes else []
+    return [BeginBatchPlugin(), *steps, *(_update_plugin(update.__name__) for update in model.updates)]
+
+
+class BeginBatchPlugin(SupervisedPlugin):
+    """Begins the mini-batch: makes room for each class that is new in it, and what the phases share of it."""
 
     def before_training_iteration(self, strategy, **kwargs):
         checked = getattr(strategy, "checked_minibatch", None)
@@ -45,11 +58,15 @@ class PromptGrowthPlugin(SupervisedPlugin):
             # A strategy that does not check on the host, or another plugin has changed the mini-batch.
             strategy.model.check(strategy.mb_x)
             strategy.mb_labels = check_labels(strategy.mb_y, len(strategy.mb_x))
-        strategy.online_batch = strategy.model.begin_batch(strategy.mb_x, strategy.mb_labels)
+        strategy.training_batch = strategy.model.begin_batch(strategy.mb_x, strategy.mb_labels)
 
 
-class ContrastivePromptPlugin(SupervisedPlugin):
-    """Adds the contrastive prompt loss (Eqs. 3-7), and repeats the step on the same mini-batch.
+PromptGrowthPlugin = BeginBatchPlugin
+"""Its name in version 0.1."""
+
+
+class LossPlugin(SupervisedPlugin):
+    """Adds the model's loss, and repeats the step on the same mini-batch.
 
     Args:
         passes: optimiser steps per mini-batch; the first is the strategy's own.
@@ -60,25 +77,48 @@ class ContrastivePromptPlugin(SupervisedPlugin):
         self.passes = passes
 
     def before_backward(self, strategy, **kwargs):
-        strategy.loss += strategy.model.contrastive_loss(online_batch(strategy))
+        strategy.loss += strategy.model.loss(training_batch(strategy))
 
     def after_update(self, strategy, **kwargs):
         for _ in range(self.passes - 1):
-            strategy.optimizer.zero_grad()
-            strategy.model.contrastive_loss(online_batch(strategy)).backward()
-            strategy.optimizer.step()
+            strategy.model.take_step(training_batch(strategy), strategy.optimizer)
 
 
-class KeyUpdatePlugin(SupervisedPlugin):
+ContrastivePromptPlugin = LossPlugin
+"""For F2OCL, whose loss is the contrastive prompt loss (Eqs. 3-7)."""
+
+
+class UpdatePlugin(SupervisedPlugin):
+    """Calls one of the model's updates; the last of them ends the mini-batch.
+
+    Args:
+        name: of the model's method.
+    """
+
+    def __init__(self, name: str):
+        super().__init__()
+        self.name = name
+
+    def after_training_iteration(self, strategy, **kwargs):
+        getattr(strategy.model, self.name)(training_batch(strategy))
+        if self.name == strategy.model.updates[-1].__name__:
+            strategy.training_batch = None
+
+
+class KeyUpdatePlugin(UpdatePlugin):
     """Moves the keys of the mini-batch's classes (Eq. 9)."""
 
-    def after_training_iteration(self, strategy, **kwargs):
-        strategy.model.update_keys(online_batch(strategy))
+    def __init__(self):
+        super().__init__("update_keys")
 
 
-class PrototypeUpdatePlugin(SupervisedPlugin):
+class PrototypeUpdatePlugin(UpdatePlugin):
     """Takes the mini-batch, re-encoded under the updated prompts, into prototypes and counts (Eq. 8)."""
 
-    def after_training_iteration(self, strategy, **kwargs):
-        strategy.model.update_prototypes(online_batch(strategy))
-        strategy.online_batch = None
+    def __init__(self):
+        super().__init__("update_prototypes")
+
+
+def _update_plugin(name: str) -> UpdatePlugin:
+    named = {"update_keys": KeyUpdatePlugin, "update_prototypes": PrototypeUpdatePlugin}
+    return named[name]() if name in named else UpdatePlugin(name)

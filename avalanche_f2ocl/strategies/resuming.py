@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torch import Tensor, nn
-from torch.utils.data import DataLoader
 
 from avalanche_f2ocl.metrics.groups import GroupMetric
-from avalanche_f2ocl.models.saving import (
+from avalanche_f2ocl.models.model_file import (
     Learned,
     check_origin,
     read_model_file,
@@ -38,7 +37,6 @@ class Resumable:
         skipped: int
         clock: Any
         evaluator: Any
-        dataloader: Any
     _given: dict[str, Any]
     evaluations: list[dict[str, Any]]
     _known_evaluations: list[dict[str, Any]]
@@ -58,6 +56,7 @@ class Resumable:
                 parameters = inspect.signature(cls.__init__).parameters.values()
                 options |= {p.name: p.default for p in parameters if isinstance(p.default, _PLAIN)}
         options |= {name: value for name, value in self._given.items() if name in options}
+        options |= self.model.options
         return json.loads(json.dumps({name: options[name] for name in sorted(options) if name not in _ENVIRONMENT}))
 
     def save(self, path: str | Path, *, backbone: bool = False, min_class_count: int = 1) -> None:
@@ -160,13 +159,6 @@ class Resumable:
     def load_own_tensors(self, tensors: dict[str, Tensor]) -> None:
         """Takes what :meth:`own_tensors` gave."""
 
-    def training_epoch(self, **kwargs):
-        loader = self.dataloader
-        if self.catching_up_batches:
-            self.dataloader = _Unknown(self, loader)
-        super().training_epoch(**kwargs)
-        self.dataloader = loader
-
     def eval(self, *args, **kwargs):
         if self._known_evaluations:
             metrics = self._known_evaluations.pop(0)
@@ -175,27 +167,6 @@ class Resumable:
             metrics = super().eval(*args, **kwargs)
         self.evaluations.append({name: value for name, value in metrics.items() if isinstance(value, (int, float))})
         return metrics
-
-
-class _Unknown:
-    """A loader without the mini-batches that a checkpoint knows."""
-
-    def __init__(self, strategy: Resumable, loader: DataLoader):
-        self._strategy, self._loader = strategy, loader
-
-    def __len__(self):
-        return len(self._loader)
-
-    def __iter__(self):
-        self._batches = iter(self._loader)
-        return self
-
-    def __next__(self):
-        while self._strategy.catching_up_batches:
-            next(self._batches)
-            self._strategy.catching_up_batches -= 1
-            self._strategy.clock.train_iterations += 1
-        return next(self._batches)
 
 
 _RUN = {"skipped", "batches_done", "experiences_done", "evaluations", "metrics"}
@@ -221,12 +192,12 @@ def save(strategy: "Resumable", path: str | Path, backbone: bool = False, min_cl
 
 
 def restore_learned(strategy: "Resumable", tensors: dict[str, Tensor], values: dict[str, Any], path) -> None:
-    """Puts what a file's strategy learned into this one; see :func:`avalanche_f2ocl.models.saving.restore`."""
+    """Puts what a file's strategy learned into this one; see :func:`avalanche_f2ocl.models.model_file.restore`."""
     strategy.load_own_tensors(restore(learned(strategy), tensors, values, path))
 
 
 def read_run(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """A strategy's file; see :func:`avalanche_f2ocl.models.saving.read_model_file`."""
+    """A strategy's file; see :func:`avalanche_f2ocl.models.model_file.read_model_file`."""
     return read_model_file(path, _RUN)
 
 

@@ -28,7 +28,7 @@ from avalanche_f2ocl.backbone.weights import load_vit
 from avalanche_f2ocl.evaluation.drawing import draw_points, save
 from avalanche_f2ocl.evaluation.plots import tsne
 from avalanche_f2ocl.rng import generator
-from avalanche_f2ocl.strategies.base import OnlineStrategy
+from avalanche_f2ocl.strategies.base import BaseStrategy
 from benchmarks.runs import runner
 from benchmarks.runs.methods import METHODS, make_strategy
 from benchmarks.runs.tables import write_rows
@@ -52,14 +52,14 @@ def choose(benchmark: CLScenario, classes: int, images: int, seed: int) -> tuple
     return torch.stack([data[i][0] for i in index.tolist()]), targets[index]
 
 
-def train(strategy: OnlineStrategy, benchmark: CLScenario, name: str) -> None:
+def train(strategy: BaseStrategy, benchmark: CLScenario, name: str) -> None:
     for experience in tqdm(benchmark.train_stream, desc=name, unit="group"):
         online = split_online_stream([experience], strategy.train_mb_size, shuffle=False)
         strategy.train(online, eval_streams=[])
 
 
 @torch.no_grad()
-def represent(strategy: OnlineStrategy, images: Tensor) -> Tensor:
+def represent(strategy: BaseStrategy, images: Tensor) -> Tensor:
     """What a method knows an image by, ``(N, D)`` or, of linear heads, ``(N, C)`` probabilities."""
     model = strategy.model
     prediction = model.predict_batch(images.to(model.device))

@@ -5,9 +5,9 @@ from typing import Any
 
 from avalanche_f2ocl import F2OCLStrategy, ViTNCM
 from avalanche_f2ocl.baselines import ER, L2P, DualPrompt, LinearStrategy, LwF, RandomPrompt, SharedPrompt
-from avalanche_f2ocl.strategies.base import OnlineStrategy
+from avalanche_f2ocl.strategies.base import BaseStrategy
 
-Methods = dict[str, tuple[Callable[..., OnlineStrategy], dict[str, Any]]]
+Methods = dict[str, tuple[Callable[..., BaseStrategy], dict[str, Any]]]
 
 OF_THE_PAPER: Methods = {
     "f2ocl": (F2OCLStrategy, {}),
@@ -44,7 +44,7 @@ BEYOND: Methods = {
 METHODS = OF_THE_PAPER | BEYOND
 
 
-def make_strategy(method: str, **options: Any) -> OnlineStrategy:
+def make_strategy(method: str, **options: Any) -> BaseStrategy:
     """A method's strategy, in float32 so that its figures are the same on every machine; ``options`` win.
 
     Raises:

@@ -30,8 +30,7 @@ from avalanche_f2ocl.config import HeadOptions
 from avalanche_f2ocl.evaluation.anytime import run_anytime
 from avalanche_f2ocl.evaluation.by_groups import run_online
 from avalanche_f2ocl.metrics.groups import AccuracyMatrix
-from avalanche_f2ocl.state.prompts import PromptPool
-from avalanche_f2ocl.strategies.base import OnlineStrategy
+from avalanche_f2ocl.strategies.base import BaseStrategy
 from benchmarks.runs.cache import QueryCache
 from benchmarks.runs.methods import METHODS, make_strategy
 from benchmarks.runs.side_heads import LastFeatures, SideHead, by_class
@@ -107,16 +106,15 @@ def per_cent(value: float | None) -> float | None:
     return None if value is None or np.isnan(value) else round(100 * value, 4)
 
 
-def prompt_norm(strategy: OnlineStrategy) -> float | None:
+def prompt_norm(strategy: BaseStrategy) -> float | None:
     """Mean length of a prompt's token, over tokens and prompts."""
     pool = getattr(strategy.model, "pool", None)
     if pool is None:
         return None
-    prompts = pool.used("prompts") if isinstance(pool, PromptPool) else pool.prompts
-    return round(prompts.detach().norm(dim=2).mean().item(), 4)
+    return round(pool.used("prompts").detach().norm(dim=2).mean().item(), 4)
 
 
-def accuracy_by_keys(strategy: OnlineStrategy, benchmark: CLScenario, counts: list[int]) -> dict[int, float]:
+def accuracy_by_keys(strategy: BaseStrategy, benchmark: CLScenario, counts: list[int]) -> dict[int, float]:
     """A_n of a trained model by the number of keys K whose prompts are concatenated for a prediction."""
     matrix = next(m for m in strategy.evaluator.metrics if isinstance(m, AccuracyMatrix))
     strategy.evaluator.metrics = [matrix]
@@ -194,7 +192,7 @@ def run(args: argparse.Namespace) -> dict[str, tuple[dict, np.ndarray, np.ndarra
     return records
 
 
-def run_stream(strategy: OnlineStrategy, benchmark: CLScenario, args: argparse.Namespace) -> dict:
+def run_stream(strategy: BaseStrategy, benchmark: CLScenario, args: argparse.Namespace) -> dict:
     """Trains and evaluates; the result's figures, in per cent and seconds."""
     if args.every is not None:
         result = run_anytime(strategy, benchmark, args.every, progress=not args.quiet)

@@ -73,7 +73,7 @@ def watch_step(strategy: F2OCLStrategy, parts: Parts) -> None:
     model, backbone = strategy.model, strategy.model.backbone
     parts.watch(strategy, "_unpack_minibatch", "data")
     parts.watch(backbone, "tokens", "tokens")
-    parts.watch(model, "_query", "q")
+    parts.watch(model, "_encode_unprompted", "q")
     parts.watch(model, "contrastive_loss", "loss")
     parts.watch(strategy, "backward", "backward")
     parts.watch(strategy, "optimizer_step", "optimiser")

@@ -21,7 +21,7 @@ from avalanche_f2ocl.backbone.attention import gradient_attention
 from avalanche_f2ocl.baselines import L2P
 from avalanche_f2ocl.datasets.image_tensors import ImageTensors
 from avalanche_f2ocl.evaluation.by_groups import run_online
-from avalanche_f2ocl.strategies.base import OnlineStrategy
+from avalanche_f2ocl.strategies.base import BaseStrategy
 from avalanche_f2ocl.streams.online import online_stream
 from benchmarks.speed.bare import bare_prediction, bare_step
 from benchmarks.speed.timing import by_turns, ratio, seconds
@@ -78,12 +78,12 @@ def random_stream(count: int, classes: int = 10):
     return class_incremental_stream((data, data), groups=1)
 
 
-def train(strategy: OnlineStrategy, stream: Any) -> None:
+def train(strategy: BaseStrategy, stream: Any) -> None:
     """One pass over a stream's training part, as an online stream."""
     strategy.train(online_stream(stream.train_stream, strategy.train_mb_size), eval_streams=[])
 
 
-def bare_model(setting: Setting, strategy: OnlineStrategy, count: int) -> tuple[VisionTransformer, torch.Tensor, Any]:
+def bare_model(setting: Setting, strategy: BaseStrategy, count: int) -> tuple[VisionTransformer, torch.Tensor, Any]:
     """The strategy's own ViT, normalised images ``(count, 3, S, S)`` for it, and a prompt."""
     backbone = strategy.model.backbone
     size = backbone.image_size
@@ -92,7 +92,7 @@ def bare_model(setting: Setting, strategy: OnlineStrategy, count: int) -> tuple[
 
 
 def with_training(
-    setting: Setting, strategy: OnlineStrategy, others: dict[str, Callable[[], object]]
+    setting: Setting, strategy: BaseStrategy, others: dict[str, Callable[[], object]]
 ) -> dict[str, list[float]]:
     """Seconds of ``strategy.train`` over ``setting.batches`` mini-batches, by turns with others."""
     stream = random_stream(BATCH * setting.batches)

@@ -210,7 +210,7 @@ def harm(make: Callable[..., Any], case: Case) -> str | None:
         plugin.armed = False
     kept = [
         name
-        for name in ("mbatch", "mb_output", "mb_labels", "checked_minibatch", "online_batch", "undo")
+        for name in ("mbatch", "mb_output", "mb_labels", "checked_minibatch", "training_batch", "undo")
         if getattr(strategy, name) is not None
     ]
     if kept:

@@ -15,7 +15,7 @@ from avalanche.training.plugins import EvaluationPlugin
 
 from avalanche_f2ocl import CheckpointPlugin, class_incremental_stream, f2ocl_metrics, safe_file
 from avalanche_f2ocl.safe_file import read_safe_file, write_safe_file
-from avalanche_f2ocl.strategies.base import OnlineStrategy
+from avalanche_f2ocl.strategies.base import BaseStrategy
 from avalanche_f2ocl.strategies.resuming import learned
 from benchmarks.runs.methods import METHODS, make_strategy
 
@@ -73,8 +73,8 @@ def in_a_child(work: Callable[[], object]) -> int:
 
 
 def script(
-    make: Callable[..., OnlineStrategy], stream: CLScenario, path: Path, plain: bool = False, plugins: tuple = ()
-) -> tuple[OnlineStrategy, list[dict]]:
+    make: Callable[..., BaseStrategy], stream: CLScenario, path: Path, plain: bool = False, plugins: tuple = ()
+) -> tuple[BaseStrategy, list[dict]]:
     """A user's script: a strategy, a checkpoint after each mini-batch, an evaluation after each group."""
     plugins = [*plugins, CheckpointPlugin(path, every_batches=1)]
     strategy = make(plugins=plugins, evaluator=EvaluationPlugin(*f2ocl_metrics()))
@@ -87,7 +87,7 @@ def script(
     return strategy, results
 
 
-def finish(make: Callable[..., OnlineStrategy], stream: CLScenario, path: Path, plain: bool, out: Path) -> None:
+def finish(make: Callable[..., BaseStrategy], stream: CLScenario, path: Path, plain: bool, out: Path) -> None:
     """Runs the script to its end; writes what it learned, returned and measured to ``out``."""
     strategy, results = script(make, stream, path, plain)
     metrics = [metric.state() for metric in strategy.evaluator.metrics]
@@ -95,7 +95,7 @@ def finish(make: Callable[..., OnlineStrategy], stream: CLScenario, path: Path, 
 
 
 def survives(
-    make: Callable[..., OnlineStrategy], stream: CLScenario, plain: bool, batch: int, callback: str, whole: Path
+    make: Callable[..., BaseStrategy], stream: CLScenario, plain: bool, batch: int, callback: str, whole: Path
 ) -> bool:
     """Whether a run killed there and resumed ends bit for bit as the uninterrupted one.
 

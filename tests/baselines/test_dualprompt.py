@@ -8,7 +8,7 @@ def test_the_published_sizes(vit):
     model = DualPrompt(backbone=vit, evaluator=None).model
     assert model.prompts.general.shape == (2, 2, 5, 128)
     assert model.prompts.expert.prompts.shape == (10, 3, 2, 20, 128)
-    assert model.pull == 1 and model.backbone.readout == "cls"
+    assert model.config.pull == 1 and model.backbone.readout == "cls"
 
 
 def test_a_backbone_with_too_few_blocks():

@@ -5,7 +5,7 @@ from avalanche_f2ocl.baselines import L2P
 
 def test_the_published_sizes(vit):
     model = L2P(backbone=vit, evaluator=None).model
-    assert model.prompts.prompts.shape == (10, 5, 128) and model.top_k == 5 and model.pull == 0.5
+    assert model.prompts.prompts.shape == (10, 5, 128) and model.config.top_k == 5 and model.config.pull == 0.5
     assert model.backbone.readout == "prompt"
 
 

@@ -35,12 +35,12 @@ def test_the_loss_by_hand(vit, digits):
 
     class Check(SupervisedPlugin):
         def before_backward(self, strategy, **kwargs):
-            q, head = strategy.online_batch.q, strategy.model.head
+            q, head = strategy.training_batch.q, strategy.model.head
             out, old = head(q).detach(), teacher(strategy)(q).detach()
             new_p = torch.softmax(out[:, :2] / temperature, 1)
             old_p = torch.softmax(old / temperature, 1)
             divergence = (old_p * (old_p / new_p).log()).sum(1).mean()
-            cross_entropy = -torch.log_softmax(out, 1)[torch.arange(10), strategy.online_batch.rows].mean()
+            cross_entropy = -torch.log_softmax(out, 1)[torch.arange(10), strategy.training_batch.rows].mean()
             expected.append((cross_entropy + alpha * divergence).item())
             total.append(strategy.loss.item())
 

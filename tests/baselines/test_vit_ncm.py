@@ -4,7 +4,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from avalanche_f2ocl import ViTNCM
 from avalanche_f2ocl.backbone.vit import PromptableViT
-from avalanche_f2ocl.models.vit_ncm import ViTNCMModel
+from avalanche_f2ocl.models.frozen import ViTNCMModel
 from tests.helpers import as_tensors, train_online
 
 

@@ -3,11 +3,9 @@ import shutil
 import pytest
 import torch
 
-from avalanche_f2ocl import F2OCLModel
 from avalanche_f2ocl.cli import train
 from avalanche_f2ocl.cli.images import minibatches
 from avalanche_f2ocl.models.loading import load_model
-from avalanche_f2ocl.models.vit_ncm import ViTNCMModel
 
 MICRO = ("--backbone", "micro_vit", "--quiet")
 
@@ -28,7 +26,7 @@ def test_every_method(f2ocl, pictures, tmp_path, method):
     code, said, _ = f2ocl("train", pictures, "--out", out, *MICRO, "--method", method)
     assert code == 0 and said.startswith("learned 24 images in ") and "3 classes are known" in said
     model = load_model(out)
-    assert isinstance(model, ViTNCMModel if method in train.FROZEN else F2OCLModel)
+    assert type(model) is train.METHODS[method][0]
     code, result, _ = f2ocl("eval", out, pictures, "--quiet", "--json")
     assert result["accuracy"] == 1  # three plain colours
 

@@ -278,7 +278,7 @@ def test_nothing_of_a_minibatch_is_kept_after_train_and_eval(make, digits):
     strategy = make()
     train_online(strategy, digits.train_stream[:1])
     strategy.eval(digits.test_stream[:1])
-    for name in ("mbatch", "mb_output", "mb_labels", "mb_prediction", "checked_minibatch", "online_batch"):
+    for name in ("mbatch", "mb_output", "mb_labels", "mb_prediction", "checked_minibatch", "training_batch"):
         assert getattr(strategy, name) is None, name
     assert strategy.model.batches == 4
     assert not strategy.loss.requires_grad

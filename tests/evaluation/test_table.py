@@ -1,9 +1,9 @@
 import numpy as np
 
-from avalanche_f2ocl.evaluation.by_groups import OnlineResult
+from avalanche_f2ocl.evaluation.by_groups import GroupsResult
 from avalanche_f2ocl.evaluation.table import result_table
 
-RESULT = OnlineResult(np.array([[0.5, np.nan], [0.25, 1.0]]), 0.625, 0.6, 0.25, None, 0.99, 0.101, 12.3)
+RESULT = GroupsResult(np.array([[0.5, np.nan], [0.25, 1.0]]), 0.625, 0.6, 0.25, None, 0.99, 0.101, 12.3)
 
 
 def test_table():

@@ -411,7 +411,7 @@ def test_drift_written_out(vit, images, labels, assignment, kind, passes):
     drift, sums, moved = {}, {}, 0.0
     for x, y in split(images, labels):
         batch = model.begin_batch(x, y)
-        row = int(model._elected(batch))
+        row = int(model._prompt_rows(batch))
         prompt = model.pool.prompts[row : row + 1].detach().clone()
         before = features(x, prompt).mean(0)
         model.learn_batch(batch)
@@ -439,7 +439,7 @@ def test_the_loss_sees_prototypes_where_the_prompt_has_moved_embeddings(vit, ima
     for _ in range(3):
         model.learn(*first)
     batch = model.begin_batch(*third)
-    row = model._elected(batch)
+    row = model._prompt_rows(batch)
     z = model.backbone.encode_tokens(batch.tokens, model.pool.prompts[row])
     counts, means = model.head.counts[batch.rows], model.head.means(batch.rows)
     shifted = torch.where(counts.unsqueeze(1) == 0, z[batch.first], means + model.pool.drift[row][:, :128])

@@ -19,5 +19,6 @@ def test_a_file_gives_the_class_it_was_saved_from(name, vit, images, tmp_path):
 def test_what_needs_its_strategy(vit, digits, tmp_path):
     strategy = train_online(L2P(backbone=vit, evaluator=None), digits.train_stream[:1])
     strategy.save(tmp_path / "a.safetensors")
-    with pytest.raises(ValueError, match="is of L2P: models alone are read of F2OCLStrategy, ViTNCM; use L2P.load"):
+    kinds = "F2OCLStrategy, FrozenBackbone, RandomPrompt, ViTNCM"
+    with pytest.raises(ValueError, match=f"is of L2P: models alone are read of {kinds}; use L2P.load"):
         load_model(tmp_path / "a.safetensors")

@@ -7,7 +7,7 @@ import torch
 from avalanche_f2ocl import F2OCLModel, F2OCLStrategy, ViTNCM, ViTNCMModel
 from avalanche_f2ocl.backbone.vit import PromptableViT
 from avalanche_f2ocl.backbone.weights import load_vit
-from avalanche_f2ocl.models.saving import read_model_file
+from avalanche_f2ocl.models.model_file import read_model_file
 from tests.helpers import assert_same_state, learned, train_online
 
 MODELS = {

@@ -161,5 +161,5 @@ def test_before_anything_is_learned_and_wrong_arguments(model, samples):
     assert check_rehearsal_free(model, samples).passed
     with pytest.raises(ValueError, match="samples are empty"):
         check_rehearsal_free(model, [])
-    with pytest.raises(TypeError, match="OnlineModel"):
+    with pytest.raises(TypeError, match="BaseModel"):
         check_rehearsal_free(nn.Linear(2, 2), samples)

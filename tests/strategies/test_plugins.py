@@ -3,11 +3,11 @@ import torch
 from avalanche.training.templates import SupervisedTemplate
 
 from avalanche_f2ocl import (
+    BeginBatchPlugin,
     ContrastivePromptPlugin,
     F2OCLModel,
     F2OCLStrategy,
     KeyUpdatePlugin,
-    PromptGrowthPlugin,
     PrototypeUpdatePlugin,
 )
 from tests.helpers import assert_same_state, learned, train_online
@@ -28,7 +28,7 @@ def stock_strategy(model, plugins):
 @pytest.mark.parametrize("assignment", ["batch", "label"])
 def test_on_avalanches_own_template_they_learn_the_same(vit, digits, passes, assignment):
     options = dict(prompt_length=3, passes=passes, prompt_assignment=assignment)
-    plugins = [PromptGrowthPlugin(), ContrastivePromptPlugin(passes), KeyUpdatePlugin(), PrototypeUpdatePlugin()]
+    plugins = [BeginBatchPlugin(), ContrastivePromptPlugin(passes), KeyUpdatePlugin(), PrototypeUpdatePlugin()]
     stock = stock_strategy(F2OCLModel(vit, **options), plugins)
     ours = F2OCLStrategy(backbone=vit, evaluator=None, **options)
     plain = F2OCLModel(vit, **options)
@@ -45,7 +45,7 @@ def test_on_avalanches_own_template_they_learn_the_same(vit, digits, passes, ass
 
 def test_without_growth_the_others_say_what_is_missing(vit, digits):
     strategy = stock_strategy(F2OCLModel(vit), [ContrastivePromptPlugin()])
-    with pytest.raises(RuntimeError, match="attach PromptGrowthPlugin"):
+    with pytest.raises(RuntimeError, match="attach BeginBatchPlugin"):
         train_online(strategy, digits.train_stream[:1])
 
 
@@ -53,5 +53,5 @@ def test_growth_checks_where_the_strategy_does_not(vit):
     strategy = stock_strategy(F2OCLModel(vit), [])
     strategy.mbatch = [torch.full((2, 3, 32, 32), 7.0), torch.tensor([0, 1])]
     with pytest.raises(ValueError, match="inputs='normalised'"):
-        PromptGrowthPlugin().before_training_iteration(strategy)
+        BeginBatchPlugin().before_training_iteration(strategy)
     assert len(strategy.model.class_ids) == 0

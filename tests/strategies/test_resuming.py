@@ -10,7 +10,7 @@ from torch.utils.data import DataLoader
 from avalanche_f2ocl import F2OCLStrategy, ViTNCM
 from avalanche_f2ocl.backbone.weights import load_vit
 from avalanche_f2ocl.baselines import ER
-from avalanche_f2ocl.models.saving import read_model_file
+from avalanche_f2ocl.models.model_file import read_model_file
 from avalanche_f2ocl.safe_file import read_safe_file, write_safe_file
 from avalanche_f2ocl.strategies.resuming import learned
 from benchmarks.trust.kills import WRITE_STEPS, finish, in_a_child, kill, survives

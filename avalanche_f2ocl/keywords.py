@@ -1,0 +1,84 @@
+"""The keywords of models' constructors, for editors and type checkers.
+
+Names and types are those of :mod:`avalanche_f2ocl.config`, where defaults, checks and meanings stand.
+"""
+
+from pathlib import Path
+from typing import Literal, TypedDict
+
+import torch
+
+from avalanche_f2ocl.config import F2OCLConfig, FrozenConfig
+from avalanche_f2ocl.options import (
+    Capture,
+    FrozenFeatures,
+    HeadFeatures,
+    HeadName,
+    Inputs,
+    Metric,
+    Normalise,
+    Precision,
+    Priors,
+    PromptInit,
+    PromptPosition,
+    Readout,
+)
+
+
+class PlaceKeywords(TypedDict, total=False):
+    """Where a backbone comes from and goes to."""
+
+    weights: str | Path | None
+    image_size: int | None
+    device: str | torch.device | None
+
+
+class EncoderKeywords(PlaceKeywords, total=False):
+    """Those, and :class:`avalanche_f2ocl.options.EncoderOptions`."""
+
+    readout: Readout
+    normalise: Normalise
+    inputs: Inputs
+    precision: Precision
+    seed: int
+
+
+class _HeadKeywords(EncoderKeywords, total=False):
+    head: HeadName
+    metric: Metric
+    shrinkage: float | None
+    priors: Priors
+    projection: int | None
+    ridge: float | None
+
+
+class FrozenKeywords(_HeadKeywords, total=False):
+    """Of :class:`avalanche_f2ocl.FrozenModel`."""
+
+    config: FrozenConfig | None
+    head_features: FrozenFeatures
+
+
+class F2OCLKeywords(_HeadKeywords, total=False):
+    """Of :class:`avalanche_f2ocl.F2OCLModel`."""
+
+    config: F2OCLConfig | None
+    head_features: HeadFeatures
+    prompt_length: int
+    lr: float
+    betas: tuple[float, float]
+    lr_decay: float
+    temperature: float
+    passes: int
+    keys: int
+    prompt_assignment: Literal["batch", "label", "shared"]
+    prompt_election: Literal["sample", "majority", "seen"]
+    prompt_init: PromptInit
+    prompt_position: PromptPosition
+    key_update: Literal["mean", "gradient"]
+    key_lr: float
+    compensate_drift: bool
+    negatives: Literal["batch", "all"]
+    exclude_self: bool
+    capture: Capture
+    compile: Literal[True, False]

@@ -1,0 +1,41 @@
+"""What F2OCL's phases note about a mini-batch between them."""
+
+from functools import cached_property
+from typing import Any
+
+from torch import Tensor
+
+from avalanche_f2ocl.models.batch import TrainingBatch
+from avalanche_f2ocl.models.predicting import Unprompted
+
+
+class F2OCLBatch(TrainingBatch):
+    """A training mini-batch of :class:`avalanche_f2ocl.F2OCLModel`.
+
+    Args:
+        args: as :class:`TrainingBatch`.
+
+    Attributes:
+        encoded: the pass without prompts.
+        prompt_rows: rows of the prompts that it is encoded under, ``(P,)`` int64; set when first asked for.
+        initial: ``(B, D)``, each sample's stand-in for the prototype of a class that is new in this
+            mini-batch; set by the first pass.
+        before: mean over the mini-batch of what is computed under its prompt, ``(E,)``, before the prompt's step.
+    """
+
+    encoded: Unprompted
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.prompt_rows: Tensor | None = None
+        self.initial: Tensor | None = None
+        self.before: Tensor | None = None
+
+    @property
+    def q(self) -> Tensor:  # type: ignore[override]  # from the pass that also gives layers
+        return self.encoded.q
+
+    @cached_property
+    def first(self) -> Tensor:
+        """Index of the first sample of each sample's class, ``(B,)`` int64."""
+        return (self.rows.unsqueeze(1) == self.rows.unsqueeze(0)).float().argmax(1)

@@ -1,0 +1,96 @@
+"""A head on class sums of the frozen backbone, no prompts, as a plain PyTorch module; ViT-NCM is one of them."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from typing_extensions import Unpack
+
+from avalanche_f2ocl.config import FrozenConfig
+from avalanche_f2ocl.heads import NCMHead
+from avalanche_f2ocl.heads.features import LAST_BLOCKS, feature_count, head_features
+from avalanche_f2ocl.heads.head import SumHead
+from avalanche_f2ocl.heads.make import make_head
+from avalanche_f2ocl.keywords import FrozenKeywords
+from avalanche_f2ocl.models.batch import TrainingBatch
+from avalanche_f2ocl.models.predicting import Prediction
+from avalanche_f2ocl.models.saving import SavedModel
+from avalanche_f2ocl.options import DEFAULT_BACKBONE
+from avalanche_f2ocl.state.keys import key_scores
+
+
+class FrozenModel(SavedModel):
+    """Any head on class sums of the unprompted backbone.
+
+    Args:
+        backbone: timm name with tag, ``"micro_vit"``, a timm ``VisionTransformer``, or a
+            :class:`avalanche_f2ocl.backbone.PromptableViT`, whose own options then hold.
+        weights: local checkpoint for a named backbone.
+        image_size: side in pixels; default the backbone's own.
+        device: where it is put; default where the backbone is, for a named one the CPU.
+        config: all options at once.
+        **options: single options of :class:`avalanche_f2ocl.config.FrozenConfig`, over ``config``.
+
+    Raises:
+        TypeError, ValueError: see :class:`FrozenConfig` and :func:`avalanche_f2ocl.backbone.load_vit`.
+
+    Example:
+        >>> model = FrozenModel("micro_vit", head="ridge", projection=0)
+        >>> images = torch.randint(0, 256, (4, 3, 32, 32), dtype=torch.uint8)
+        >>> model.learn(images, [7, -3, 7, -3])
+        >>> model.predict(images).shape
+        torch.Size([4])
+    """
+
+    saved_as = "FrozenBackbone"
+    config_type = FrozenConfig
+    config: FrozenConfig
+    head: SumHead
+
+    def __init__(self, backbone: str | nn.Module = DEFAULT_BACKBONE, **options: Unpack[FrozenKeywords]) -> None:
+        super().__init__(backbone, **options)
+        features = feature_count(self.config.head_features, self.backbone)
+        self.head = make_head(self.config, features, self.config.seed)
+        self.to(self.backbone.device)
+
+    @property
+    def updates(self) -> tuple[Callable[[TrainingBatch], None], ...]:
+        return (self.update_prototypes,)
+
+    def encode_batch(self, batch: TrainingBatch) -> Tensor:
+        """What the head sees of the mini-batch, ``(B, F)``."""
+        return batch.q if self.config.head_features == "q" else self._layers(batch.tokens)
+
+    @torch.no_grad()
+    def update_prototypes(self, batch: TrainingBatch) -> None:
+        """Takes the mini-batch into the head's sums."""
+        self.head.update(batch.encoded, batch.rows)
+        self.batches += 1
+
+    def batch_logits(self, batch: TrainingBatch) -> Tensor:
+        """By class means: other heads would have to be solved for every mini-batch."""
+        if isinstance(self.head, NCMHead):
+            return self.head.logits(batch.encoded)
+        return key_scores(batch.encoded, self.head.means(), self.head.used("counts"))
+
+    @torch.no_grad()
+    def predict_batch(self, images: Tensor) -> Prediction:
+        tokens = self.backbone.tokens(images)
+        if self.config.head_features == "layers":
+            return Prediction(self.head.logits(self._layers(tokens)), tokens)
+        return Prediction(self.head.logits(self.backbone.query(images, tokens)), tokens)
+
+    def _layers(self, tokens: Tensor) -> Tensor:
+        q, layers = self.backbone.encode_layers(tokens, last=LAST_BLOCKS)
+        return head_features("layers", q, q, layers)
+
+
+class ViTNCMModel(FrozenModel):
+    """The paper's ViT-NCM: class means of the embedding; other options as :class:`FrozenModel`.
+
+    Example:
+        >>> ViTNCMModel("micro_vit").config.head
+        'ncm'
+    """
+
+    saved_as = "ViTNCM"

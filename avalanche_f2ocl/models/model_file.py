@@ -1,0 +1,212 @@
+"""What has been learned, in a file: tensors, optimiser state, options; never an image, never a pickle."""
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from timm.models import VisionTransformer
+from torch import Tensor
+
+from avalanche_f2ocl.arguments import check_positive_int
+from avalanche_f2ocl.backbone.weights import vit_from_state
+from avalanche_f2ocl.heads.second_moments import SecondMomentHead
+from avalanche_f2ocl.models.base import BaseModel
+from avalanche_f2ocl.safe_file import read_safe_file, write_safe_file
+from avalanche_f2ocl.state.row_adam import StepOptimizer
+from avalanche_f2ocl.state.rows import ClassRows
+
+FORMAT = 1
+_BACKBONE = "backbone.vit."
+_VALUES = {"strategy", "options", "backbone", "class_ids", "classes_left_out"}
+
+
+@dataclass
+class Learned:
+    """What goes into a file and comes out of it.
+
+    Attributes:
+        model: with its frozen backbone.
+        kind: name of the strategy class that learned it, or could have.
+        optimizer: of the model; None where nothing is trained.
+        own: tensors beside the model, with a row per class.
+    """
+
+    model: BaseModel
+    kind: str
+    optimizer: StepOptimizer | None = None
+    own: dict[str, Tensor] = field(default_factory=dict)
+
+    def trained(self) -> list[tuple[str, torch.nn.Parameter, dict[str, Tensor]]]:
+        """Name, parameter and optimiser state of what is trained."""
+        state = {} if self.optimizer is None else self.optimizer.state
+        return [(name, p, state.get(p, {})) for name, p in self.model.named_parameters() if p.requires_grad]
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Everything learned, by name: the model without its backbone, the optimiser's state, the rest."""
+        state = self.model.state_dict()
+        tensors = {f"model.{name}": t for name, t in state.items() if not name.startswith("backbone.")}
+        for name, _, moments in self.trained():
+            # Rows in use: spare ones hold nothing.
+            tensors |= {f"optimizer.{name}.{key}": t[: len(state[name])] for key, t in moments.items()}
+        return tensors | {f"own.{name}": t for name, t in self.own.items()}
+
+    def class_row_names(self) -> set[str]:
+        """Names of the tensors with a row per class."""
+        modules = self.model.named_modules()
+        rows = {f"{path}.{name}" for path, m in modules if isinstance(m, ClassRows) for name in m.row_names}
+        moments = {f"optimizer.{name}.{key}" for name, _, state in self.trained() if name in rows for key in state}
+        return {f"model.{name}" for name in rows} | moments | {f"own.{name}" for name in self.own}
+
+
+def write_model_file(
+    learned: Learned,
+    path: str | Path,
+    options: Mapping[str, Any],
+    run: Mapping[str, Any] | None = None,
+    backbone: bool = False,
+    min_class_count: int = 1,
+) -> None:
+    """Writes a file, whole or not at all.
+
+    Args:
+        learned: what has been.
+        path: of the file.
+        options: of the strategy or model, as JSON knows them.
+        run: more values, of a strategy's run.
+        backbone: whether the frozen weights go with it.
+        min_class_count: classes with fewer samples are left out.
+
+    Raises:
+        OSError: it cannot be written; an old file is left as it was.
+        ValueError, TypeError: ``min_class_count`` is no positive int.
+    """
+    check_positive_int("min_class_count", min_class_count)
+    model, tensors, left_out = learned.model, learned.tensors(), 0
+    if min_class_count > 1:
+        kept = model.head.used("counts").cpu() >= min_class_count
+        left_out = int((~kept).sum())
+        names = learned.class_row_names()
+        tensors = {name: t[kept[: len(t)]] if name in names else t for name, t in tensors.items()}
+        rows = (~kept).nonzero().squeeze(1).to(model.device)
+        for name, part in model.named_modules():
+            if isinstance(part, SecondMomentHead):
+                tensors[f"model.{name}.moment"] = part.moment_without(rows)
+    if backbone:
+        tensors |= {_BACKBONE + name: t for name, t in model.backbone.weights.state_dict().items()}
+    class_ids = tensors["model.classes.ids"].tolist()
+    values = {
+        "format": FORMAT,
+        "strategy": learned.kind,
+        "options": dict(options),
+        "backbone": {
+            "name": model.backbone.name,
+            "image_size": model.backbone.image_size,
+            "sha256": model.backbone.checksum,
+        },
+        "class_ids": class_ids,
+        "class_names": [[i, model.class_names[i]] for i in class_ids if i in model.class_names],
+        "classes_left_out": left_out,
+    }
+    write_safe_file(path, tensors, values | dict(run or {}))
+
+
+def read_model_file(path: str | Path, needed: Set[str] = frozenset()) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """A file's tensors and values.
+
+    Args:
+        path: of the file.
+        needed: values that a strategy's run has and a model alone has not.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: damaged, of another kind or of another version.
+    """
+    tensors, values = read_safe_file(path)
+    version = values.get("format") if isinstance(values, dict) else None
+    if version != FORMAT:
+        raise ValueError(f"{str(path)!r} has format {version!r}: this version of avalanche_f2ocl reads {FORMAT}")
+    if missing := (_VALUES | needed) - values.keys():
+        raise ValueError(f"{str(path)!r} is no checkpoint: it lacks {sorted(missing)}")
+    return tensors, values
+
+
+def saved_backbone(tensors: dict[str, Tensor], values: dict[str, Any]) -> str | VisionTransformer:
+    """The backbone that is in a file, else the name of the one it was learned on."""
+    name = values["backbone"]["name"]
+    state = {n.removeprefix(_BACKBONE): t for n, t in tensors.items() if n.startswith(_BACKBONE)}
+    return vit_from_state(name, state, values["backbone"]["image_size"]) if state else name
+
+
+def restore(
+    learned: Learned, tensors: dict[str, Tensor], values: dict[str, Any], path: str | Path
+) -> dict[str, Tensor]:
+    """Puts a file's tensors into a model and its optimiser; checks everything before it changes anything.
+
+    Returns:
+        The tensors beside the model.
+
+    Raises:
+        ValueError: it is of another kind or backbone, or does not fit.
+    """
+    check_origin(learned, values, path)
+    parts: dict[str, dict[str, Tensor]] = {"model": {}, "optimizer": {}, "own": {}}
+    for name, tensor in tensors.items():
+        part, _, rest = name.partition(".")
+        if not name.startswith(_BACKBONE):
+            parts.get(part, {})[rest] = tensor
+    _check_tensors(learned, parts, path)
+    model, optimizer = learned.model, learned.optimizer
+    backbone = {name: t for name, t in model.state_dict().items() if name.startswith("backbone.")}
+    model.load_state_dict(parts["model"] | backbone)
+    model.class_names = {int(class_id): str(name) for class_id, name in values.get("class_names", [])}
+    if optimizer is None:
+        return parts["own"]
+    optimizer.state.clear()
+    for name, parameter, _ in learned.trained():
+        prefix = name + "."
+        state = {k.removeprefix(prefix): t for k, t in parts["optimizer"].items() if k.startswith(prefix)}
+        if state:
+            optimizer.state[parameter] = {k: t.to(parameter.device) for k, t in state.items()}
+    return parts["own"]
+
+
+def check_origin(learned: Learned, values: Mapping[str, Any], path: str | Path) -> None:
+    """Raises ``ValueError`` unless a file is of the same kind and backbone."""
+    if values["strategy"] != learned.kind:
+        raise ValueError(f"{str(path)!r} is of {values['strategy']}, not of {learned.kind}")
+    own, saved = learned.model.backbone, values["backbone"]
+    if saved["image_size"] != own.image_size:
+        raise ValueError(
+            f"{str(path)!r} was learned at {saved['image_size']} pixels a side, the backbone takes {own.image_size}"
+        )
+    if saved["sha256"] != own.checksum:
+        raise ValueError(
+            f"{str(path)!r} was learned on backbone {saved['name']!r} with other weights than this {own.name!r} has"
+        )
+
+
+def _check_tensors(learned: Learned, parts: dict[str, dict[str, Tensor]], path: str | Path) -> None:
+    """Names, dtypes and shapes, the number of classes aside."""
+
+    def refuse(problem: str):
+        raise ValueError(f"{str(path)!r} does not fit {learned.kind}: {problem}")
+
+    own = {n: t for n, t in learned.model.state_dict().items() if not n.startswith("backbone.")}
+    saved = parts["model"]
+    if own.keys() != saved.keys():
+        refuse(f"tensors {sorted(own.keys() ^ saved.keys())} are in one of them only")
+    per_class = {name.removeprefix("model.") for name in learned.class_row_names() if name.startswith("model.")}
+    classes = len(saved["classes.ids"])
+    for name, tensor in saved.items():
+        expected = (classes, *own[name].shape[1:]) if name in per_class else tuple(own[name].shape)
+        if tuple(tensor.shape) != expected or tensor.dtype != own[name].dtype:
+            refuse(f"{name} is {tensor.dtype} {tuple(tensor.shape)}, expected {own[name].dtype} {expected}")
+    if len(saved["classes.ids"].unique()) != classes:
+        refuse("a class id occurs twice")
+    trained = {name for name, _, _ in learned.trained()}
+    for name, tensor in parts["optimizer"].items():
+        parameter, _, _ = name.rpartition(".")
+        if parameter not in trained or len(tensor) > len(saved[parameter]):
+            refuse(f"the optimiser's {name} belongs to nothing here")

@@ -1,0 +1,154 @@
+"""What every model does to predict, without Avalanche."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from avalanche_f2ocl.arguments import check_positive, check_positive_int
+from avalanche_f2ocl.backbone.vit import PromptableViT
+from avalanche_f2ocl.checks import check_images
+from avalanche_f2ocl.heads.head import Head
+from avalanche_f2ocl.state.class_table import ClassTable
+
+
+class Unprompted(NamedTuple):
+    """What the forward pass without prompts gives.
+
+    Attributes:
+        q: ``(B, D)``.
+        layers: ``(B, blocks, K, D)`` where the head needs them, see :meth:`PromptableViT.encode_layers`.
+    """
+
+    q: Tensor
+    layers: Tensor | None = None
+
+
+@dataclass
+class Prediction:
+    """What a prediction consists of.
+
+    Attributes:
+        logits: ``(B, C)``.
+        tokens: the blocks' input, ``(B, T, D)``.
+        unprompted: None where nothing needed it.
+        key_rows: rows of the retrieved class prompts, nearest key first, ``(B, K)``; None without such.
+        pool_rows: the same for a pool of prompts that belong to no class.
+    """
+
+    logits: Tensor
+    tokens: Tensor
+    unprompted: Unprompted | None = None
+    key_rows: Tensor | None = None
+    pool_rows: Tensor | None = None
+
+
+class Predictor(nn.Module, ABC):
+    """Frozen backbone, class table and head; scores images among the classes so far.
+
+    Attributes:
+        backbone: the frozen encoder.
+        classes: class ids by row.
+        head: scores embeddings.
+        batches: mini-batches learned so far.
+        temperature: divides logits where probabilities are asked for without one.
+    """
+
+    backbone: PromptableViT
+    classes: ClassTable
+    head: Head
+    batches: int
+    temperature: float = 1.0
+
+    @abstractmethod
+    def predict_batch(self, images: Tensor) -> Prediction:
+        """Scores images ``(B, C, H, W)`` on the model's device, unchecked."""
+
+    @property
+    def class_ids(self) -> Tensor:
+        """Ids of the classes so far in order of appearance, ``(C,)`` int64: the logits' columns."""
+        return self.classes.used("ids")
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model is."""
+        return self.classes.ids.device
+
+    def check(self, images: Tensor) -> None:
+        """Raises ``TypeError`` or ``ValueError`` unless the model can take ``images``."""
+        check_images(images, self.backbone.prepare.inputs, self.backbone.image_size)
+
+    @torch.no_grad()
+    def forward(self, images: Tensor) -> Tensor:
+        """Scores images, each by itself: the rest of the mini-batch has no say.
+
+        Args:
+            images: ``(B, C, H, W)``, uint8 of any size or floats in [0, 1], one or three channels.
+
+        Returns:
+            ``(B, C)`` float32, column i for class ``class_ids[i]``.
+
+        Raises:
+            TypeError, ValueError: see :func:`avalanche_f2ocl.checks.check_images`.
+        """
+        self.check(images)
+        return self.predict_batch(images.to(self.device)).logits
+
+    def predict(self, images: Tensor) -> Tensor:
+        """The class ids of images ``(B, C, H, W)``: ``(B,)`` int64.
+
+        Raises:
+            RuntimeError: nothing has been learned yet.
+            TypeError, ValueError: as :meth:`forward`.
+        """
+        self._check_learned()
+        return self.class_ids[self(images).argmax(1)]
+
+    def predict_proba(self, images: Tensor, temperature: float | None = None) -> Tensor:
+        """Softmax of the logits over a temperature; good for an order and a threshold, not calibrated.
+
+        Args:
+            images: ``(B, C, H, W)`` as in :meth:`forward`.
+            temperature: divides the logits; None for that of the contrastive loss where logits are cosines, else 1.
+
+        Returns:
+            ``(B, C)`` float32, column i for class ``class_ids[i]``.
+
+        Raises:
+            RuntimeError, TypeError, ValueError: as :meth:`predict`; a temperature that is not positive.
+
+        Example:
+            >>> from avalanche_f2ocl import F2OCLModel
+            >>> model = F2OCLModel("micro_vit", prompt_length=2)
+            >>> images = torch.randint(0, 256, (3, 3, 32, 32), dtype=torch.uint8)
+            >>> model.learn(images, [7, -3, 7])
+            >>> model.predict_proba(images).shape
+            torch.Size([3, 2])
+        """
+        if temperature is not None:
+            check_positive("temperature", temperature)
+        self._check_learned()
+        return (self(images) / (self.temperature if temperature is None else temperature)).softmax(1)
+
+    def topk(self, images: Tensor, k: int = 5) -> tuple[Tensor, Tensor]:
+        """The k likeliest classes of each image.
+
+        Args:
+            images: ``(B, C, H, W)`` as in :meth:`forward`.
+            k: at least 1; with fewer classes, all of them.
+
+        Returns:
+            Class ids ``(B, k)`` int64 and :meth:`predict_proba` of them ``(B, k)`` float32, likeliest first.
+
+        Raises:
+            RuntimeError, TypeError, ValueError: as :meth:`predict`, or k is no positive int.
+        """
+        check_positive_int("k", k)
+        probabilities, columns = self.predict_proba(images).topk(min(k, max(1, len(self.classes))), dim=1)
+        return self.class_ids[columns], probabilities
+
+    def _check_learned(self) -> None:
+        if self.batches == 0:
+            raise RuntimeError("nothing has been learned yet: call learn(images, labels) first")

@@ -1,0 +1,21 @@
+"""F2OCL with prompts that are never trained."""
+
+from avalanche_f2ocl.models.f2ocl import F2OCLModel
+
+
+class RandomPromptModel(F2OCLModel):
+    """The same pipeline without the contrastive loss: prompts keep their initial values.
+
+    Args:
+        backbone, config, options: as :class:`F2OCLModel`; those of the loss and the optimiser are idle.
+
+    Example:
+        >>> RandomPromptModel("micro_vit").passes
+        0
+    """
+
+    saved_as = "RandomPrompt"
+
+    @property
+    def passes(self) -> int:
+        return 0

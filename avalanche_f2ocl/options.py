@@ -1,0 +1,119 @@
+"""What options there are, each declared once: name, type with what is allowed, default, check."""
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+from avalanche_f2ocl.arguments import check_choice, check_int, check_positive, check_positive_int, check_share
+
+DEFAULT_BACKBONE = "vit_base_patch16_224.augreg_in21k"
+
+Readout = Literal["cls", "prompt", "patch"]
+PromptInit = Literal["uniform", "normal", "zeros"]
+PromptPosition = Literal["none", "cls"]
+Normalise = Literal["backbone", "unit"]
+Inputs = Literal["auto", "normalised"]
+Precision = Literal["auto", "float32", "bfloat16"]
+Capture = Literal["auto", True, False]
+HeadName = Literal["ncm", "lda", "ridge"]
+HeadFeatures = Literal["z", "q", "zq", "layers", "ensemble"]
+FrozenFeatures = Literal["q", "layers"]
+Metric = Literal["cosine", "euclidean"]
+Priors = Literal["equal", "counts"]
+
+
+def choices(config: Any) -> dict[str, tuple[Any, ...]]:
+    """What is allowed, by option, where the type of a field (or of a function's parameter) lists it.
+
+    Example:
+        >>> choices(HeadOptions)["metric"]
+        ('cosine', 'euclidean')
+    """
+    return {name: get_args(hint) for name, hint in get_type_hints(config).items() if get_origin(hint) is Literal}
+
+
+@dataclass(frozen=True)
+class Options:
+    """Base of options: what a field's type lists is checked at construction.
+
+    Raises:
+        TypeError: a number of the wrong type.
+        ValueError: a value that is not allowed; the message names those that are.
+    """
+
+    def __post_init__(self) -> None:
+        for name, allowed in choices(type(self)).items():
+            check_choice(name, getattr(self, name), allowed)
+
+
+@dataclass(frozen=True)
+class EncoderOptions(Options):
+    """How a frozen backbone sees images, and the seed; checked at construction.
+
+    Args:
+        readout: the embedding: ``"cls"``, the mean over ``"prompt"`` outputs (CLS where there is no
+            prompt), or the mean over ``"patch"`` outputs.
+        normalise: ``"backbone"``, mean and deviation of the backbone's configuration; ``"unit"``, none.
+        inputs: ``"auto"``, uint8 of any size or floats in [0, 1]; ``"normalised"``, floats that are
+            passed to the backbone untouched.
+        precision: of the frozen backbone, see :class:`avalanche_f2ocl.backbone.PromptableViT`.
+        seed: drives every random draw.
+
+    Raises:
+        TypeError: a number of the wrong type.
+        ValueError: a value that is not allowed; the message names those that are.
+
+    Example:
+        >>> EncoderOptions(readout="patch").precision
+        'auto'
+    """
+
+    readout: Readout = "cls"
+    normalise: Normalise = "backbone"
+    inputs: Inputs = "auto"
+    precision: Precision = "auto"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_int("seed", self.seed)
+
+
+@dataclass(frozen=True)
+class HeadOptions(Options):
+    """Which classifier predicts, and from what; checked at construction.
+
+    Args:
+        head: ``"ncm"``, nearest class mean; ``"lda"``, linear discriminant analysis; ``"ridge"``, ridge regression of
+            one-hot labels. The last two are solved when a prediction is asked for after an update.
+        head_features: ``"z"``, the embedding under prompts; ``"q"``, the one without; ``"zq"``, both; ``"layers"``,
+            class token and mean patch after each of the last four blocks, from the forward pass that gives z;
+            ``"ensemble"``, two heads whose logits are added, on those layers and on those of the pass that gives q.
+        metric: of ``head="ncm"``.
+        shrinkage, priors: of ``head="lda"``, see :class:`avalanche_f2ocl.heads.LDAHead`.
+        projection, ridge, priors: of ``head="ridge"``, see :class:`avalanche_f2ocl.heads.RidgeHead`.
+
+    Raises:
+        TypeError: a number of the wrong type.
+        ValueError: a value that is not allowed; the message names those that are.
+
+    Example:
+        >>> HeadOptions(head="ridge", projection=0).ridge is None
+        True
+    """
+
+    head: HeadName = "ncm"
+    head_features: HeadFeatures = "z"
+    metric: Metric = "cosine"
+    shrinkage: float | None = None
+    priors: Priors = "equal"
+    projection: int | None = None
+    ridge: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.shrinkage is not None:
+            check_share("shrinkage", self.shrinkage)
+        if self.projection is not None and self.projection != 0:
+            check_positive_int("projection", self.projection)
+        if self.ridge is not None:
+            check_positive("ridge", self.ridge)
