@@ -4,7 +4,6 @@ Data: Hendrycks et al., The Many Faces of Robustness, 2021. They publish one par
 (arXiv 2510.00467, Experiments) trains on 80 % of each class. Which 80 %, is fixed here.
 """
 
-import hashlib
 import re
 import tarfile
 from io import BytesIO
@@ -16,6 +15,7 @@ import torch
 from avalanche_f2ocl.datasets.class_folders import SPLITS, ImageFiles
 from avalanche_f2ocl.datasets.download import check_file, download
 from avalanche_f2ocl.datasets.image_source import is_image
+from avalanche_f2ocl.datasets.location import data_folder
 from avalanche_f2ocl.rng import generator
 
 URL = "https://people.eecs.berkeley.edu/~hendrycks/imagenet-r.tar"
@@ -36,8 +36,7 @@ class ImageNetRFiles(ImageFiles):
 
     The split: the file names of a class, sorted, are permuted by a generator of (``split_seed``, WordNet
     id); the first 80 %, rounded to the nearest whole number, are for training. So it depends on names
-    only. The archive's MD5 fixes the names; a hash to compare ``split_sha256`` with is not shipped, as the
-    archive could not be had when this was written. A folder is only checked for its number of images.
+    only, which the archive's MD5 fixes. A folder is only checked for its number of images.
 
     Args:
         root: folder; default Avalanche's data folder.
@@ -48,7 +47,6 @@ class ImageNetRFiles(ImageFiles):
         class_names: from the archive's README.txt, else WordNet ids; labels follow the sorted ids.
         names: per split, ``<WordNet id>/<file>``.
         labels: per split, ``(N,)`` int64.
-        split_sha256: of the names, see :func:`split_sha256`; equal hashes, equal splits.
 
     Raises:
         TypeError: ``root`` is no path, ``split_seed`` no int.
@@ -86,29 +84,15 @@ class ImageNetRFiles(ImageFiles):
             )
         parts = {wnid: _split(wnid, names, split_seed) for wnid, names in by_wnid.items()}
         self._set({split: {wnid: part[i] for wnid, part in parts.items()} for i, split in enumerate(SPLITS)})
-        self.split_sha256 = split_sha256(self.names)
         if "README.txt" in listed:
             with self._open("README.txt") as file:
                 readable = dict(re.findall(r"^(n\d{8})\s+(\S.*?)\s*$", file.read().decode(errors="replace"), re.M))
             self.class_names = [readable.get(wnid, wnid) for wnid in self.class_names]
 
 
-def split_sha256(names: dict[str, list[str]]) -> str:
-    r"""SHA-256 of a split: its lines ``<split> <name>\n``, sorted, in UTF-8.
-
-    Example:
-        >>> split_sha256({"train": ["n01443537/art_0.jpg"], "test": ["n01443537/toy_1.jpg"]})[:8]
-        '6481866e'
-    """
-    lines = sorted(f"{split} {name}\n" for split, part in names.items() for name in part)
-    return hashlib.sha256("".join(lines).encode()).hexdigest()
-
-
 def _data_folder(root: str | PathLike | None) -> Path:
     if root is None:
-        from avalanche.benchmarks.datasets import default_dataset_location
-
-        return Path(default_dataset_location("imagenet-r"))
+        return data_folder("imagenet-r")
     if not isinstance(root, (str, PathLike)):
         raise TypeError(f"root={root!r}: must be the path of a folder, is {type(root).__name__}")
     return Path(root)

@@ -14,6 +14,7 @@ from avalanche_f2ocl.arguments import check_positive_int
 from avalanche_f2ocl.datasets.class_folders import MIXED_SIZE, SPLITS, ImageFiles
 from avalanche_f2ocl.datasets.image_tensors import ImageTensors
 from avalanche_f2ocl.datasets.imagenet_r_files import ImageNetRFiles
+from avalanche_f2ocl.datasets.location import data_folder
 from avalanche_f2ocl.rng import generator
 
 _FIXED = 0  # the images kept per class are the same for every seed
@@ -161,10 +162,9 @@ def _digits():
 
 
 def _cifar100(root: str | Path | None):
-    from avalanche.benchmarks.datasets import default_dataset_location
     from torchvision.datasets import CIFAR100
 
-    root = default_dataset_location("cifar100") if root is None else root
+    root = data_folder("cifar100") if root is None else root
     try:
         sets = {split: CIFAR100(root, train=split == "train", download=True) for split in SPLITS}
     except (OSError, RuntimeError) as error:

@@ -68,7 +68,8 @@ class BaseModel(SpelledOut, Predictor):
     ) -> None:
         super().__init__()
         if isinstance(backbone, PromptableViT):
-            options = self._options_of(backbone, options)
+            given = options if config is None else asdict(config) | options
+            options |= self._options_of(backbone, given)
         check_names(type(self).__name__, options, {field.name for field in fields(self.config_type)})
         self.config = self.config_type(**options) if config is None else replace(config, **options)
         encoder = {name: getattr(self.config, name) for name in PromptableViT.CHOICES if hasattr(self.config, name)}
@@ -81,13 +82,13 @@ class BaseModel(SpelledOut, Predictor):
         self.followers: list[Any] = []
 
     def _options_of(self, backbone: PromptableViT, given: dict[str, Any]) -> dict[str, Any]:
-        """Options that include those of a backbone that is wrapped already."""
+        """The model's options that a backbone has which is wrapped already."""
         names = {field.name for field in fields(self.config_type)}
         own = {name: value for name, value in backbone.options.items() if name in names}
         for name, value in given.items():
             if own.get(name, value) != value:
                 raise ValueError(f"{name}={value!r}: the given PromptableViT has {name}={own[name]!r}")
-        return given | own
+        return own
 
     @property
     def options(self) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from avalanche.benchmarks.utils import AvalancheDataset
 from PIL import Image
 from torch import Tensor
 from torch.utils.data import Dataset
@@ -64,11 +63,16 @@ def held(root: Any, path: str, skip: Collection[str] = ()) -> Iterator[Held]:
         tensor = as_tensor(value)
         if tensor is not None:
             yield Held(path, tensor, isinstance(value, (list, tuple)))
-        if isinstance(value, (Dataset, AvalancheDataset)) and hasattr(value, "__len__"):
+        if _is_data_set(value) and hasattr(value, "__len__"):
             for index in range(len(value)):
                 yield from _in_item(value[index], f"{path}[{index}]")
         elif tensor is None or isinstance(value, Tensor):
             queue.extend(_children(value, path))
+
+
+def _is_data_set(value: Any) -> bool:
+    """A data set of torch's or, told by name so that a model alone does not import it, of Avalanche's."""
+    return isinstance(value, Dataset) or any(base.__name__ == "AvalancheDataset" for base in type(value).__mro__)
 
 
 def as_tensor(value: Any) -> Tensor | None:

@@ -19,7 +19,7 @@ from avalanche_f2ocl.models.model_file import (
 )
 
 _PLAIN = (bool, int, float, str, tuple, type(None))
-_ENVIRONMENT = {"backbone", "weights", "image_size", "device", "plugins", "evaluator"}
+_ENVIRONMENT = {"backbone", "weights", "image_size", "device", "config", "plugins", "evaluator"}
 """Constructor arguments that are not the method's."""
 
 
