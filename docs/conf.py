@@ -13,5 +13,6 @@ myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
+python_maximum_signature_line_length = 100
 napoleon_use_ivar = True
 suppress_warnings = ["myst.xref_missing"]

@@ -5,8 +5,7 @@
 
 import argparse
 
-from avalanche_f2ocl import F2OCLStrategy, ViTNCM, si_blurry_stream
-from avalanche_f2ocl.evaluation.anytime import run_anytime
+from avalanche_f2ocl import F2OCLStrategy, FrozenBackbone, ViTNCM, run_anytime, si_blurry_stream
 from avalanche_f2ocl.evaluation.plots import plot_anytime
 
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -18,7 +17,7 @@ stream = si_blurry_stream("digits", tasks=5, disjoint=0.5, blur=0.1, train_per_c
 head = {"head": "ridge", "head_features": "layers", "projection": 0}
 strategies = {
     "F2OCL, recommended": F2OCLStrategy.best(backbone="micro_vit", evaluator=None),
-    "frozen, ridge": ViTNCM(backbone="micro_vit", evaluator=None, **head),
+    "frozen, ridge": FrozenBackbone(backbone="micro_vit", evaluator=None, **head),
     "frozen, class means": ViTNCM(backbone="micro_vit", evaluator=None),
 }
 results = {name: run_anytime(strategy, stream, every=100) for name, strategy in strategies.items()}

@@ -11,9 +11,8 @@ from avalanche.training import Naive
 from avalanche.training.plugins import EvaluationPlugin
 from torch import nn
 
-from avalanche_f2ocl import F2OCLStrategy, class_incremental_stream, f2ocl_metrics
-from avalanche_f2ocl.backbone.load import load_backbone
-from avalanche_f2ocl.evaluation.by_groups import run_online
+from avalanche_f2ocl import F2OCLStrategy, class_incremental_stream, f2ocl_metrics, run_online
+from avalanche_f2ocl.backbone import load_backbone
 from avalanche_f2ocl.evaluation.table import result_table
 
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])

@@ -18,10 +18,17 @@ import warnings
 import torch
 from avalanche.training.plugins import EvaluationPlugin
 
-from avalanche_f2ocl import F2OCLModel, F2OCLStrategy, ViTNCM, class_incremental_stream, f2ocl_metrics, ranks
+from avalanche_f2ocl import (
+    F2OCLModel,
+    F2OCLStrategy,
+    ViTNCM,
+    class_incremental_stream,
+    f2ocl_metrics,
+    ranks,
+    run_online,
+)
 from avalanche_f2ocl.backbone.weights import load_vit
 from avalanche_f2ocl.baselines import ER, LwF
-from avalanche_f2ocl.evaluation.by_groups import run_online
 from avalanche_f2ocl.evaluation.table import result_table
 
 BATCH_SIZE = 10

@@ -6,8 +6,7 @@
 from avalanche.training.plugins import EvaluationPlugin
 from timm.models import VisionTransformer
 
-from avalanche_f2ocl import F2OCLStrategy, class_incremental_stream, f2ocl_metrics
-from avalanche_f2ocl.evaluation.by_groups import run_online
+from avalanche_f2ocl import F2OCLStrategy, class_incremental_stream, f2ocl_metrics, run_online
 
 vit = VisionTransformer(img_size=32, patch_size=8, embed_dim=96, depth=4, num_heads=3, num_classes=0, reg_tokens=2)
 # vit.load_state_dict(torch.load("my_vit.pt", weights_only=True))

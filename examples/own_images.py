@@ -8,8 +8,7 @@ import warnings
 
 from avalanche.training.plugins import EvaluationPlugin
 
-from avalanche_f2ocl import F2OCLStrategy, class_incremental_stream, f2ocl_metrics
-from avalanche_f2ocl.evaluation.by_groups import run_online
+from avalanche_f2ocl import F2OCLStrategy, class_incremental_stream, f2ocl_metrics, run_online
 from avalanche_f2ocl.evaluation.table import result_table
 
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])

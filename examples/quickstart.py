@@ -8,8 +8,7 @@ import warnings
 
 from avalanche.training.plugins import EvaluationPlugin
 
-from avalanche_f2ocl import F2OCLStrategy, ViTNCM, class_incremental_stream, f2ocl_metrics, ranks
-from avalanche_f2ocl.evaluation.by_groups import run_online
+from avalanche_f2ocl import F2OCLStrategy, ViTNCM, class_incremental_stream, f2ocl_metrics, ranks, run_online
 from avalanche_f2ocl.evaluation.plots import plot_accuracy_matrices
 from avalanche_f2ocl.evaluation.table import result_table
 

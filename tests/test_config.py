@@ -1,9 +1,6 @@
-import inspect
-
 import pytest
 
-from avalanche_f2ocl import F2OCLStrategy
-from avalanche_f2ocl.config import F2OCLConfig
+from avalanche_f2ocl.config import F2OCLConfig, FrozenConfig
 from avalanche_f2ocl.options import choices
 
 CHOICES = choices(F2OCLConfig)
@@ -48,8 +45,7 @@ def test_numbers_out_of_range(option, error):
         F2OCLConfig(**option)
 
 
-def test_the_strategy_has_the_same_options_and_defaults():
-    strategy = inspect.signature(F2OCLStrategy).parameters
-    for name, parameter in inspect.signature(F2OCLConfig).parameters.items():
-        assert strategy[name].default == parameter.default, name
-        assert strategy[name].kind == inspect.Parameter.KEYWORD_ONLY
+def test_a_frozen_backbone_has_features_of_one_pass_only():
+    assert choices(FrozenConfig)["head_features"] == ("q", "layers") and FrozenConfig().head_features == "q"
+    with pytest.raises(ValueError, match="head_features='z': allowed are 'q', 'layers'"):
+        FrozenConfig(head_features="z")

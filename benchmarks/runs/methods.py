@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from avalanche_f2ocl import F2OCLStrategy, ViTNCM
+from avalanche_f2ocl import F2OCLStrategy, FrozenBackbone, ViTNCM
 from avalanche_f2ocl.baselines import ER, L2P, DualPrompt, LinearStrategy, LwF, RandomPrompt, SharedPrompt
 from avalanche_f2ocl.strategies.base import BaseStrategy
 
@@ -35,9 +35,9 @@ BEYOND: Methods = {
     "f2ocl-best": (F2OCLStrategy.best, {}),
     "f2ocl-ridge-ensemble": (F2OCLStrategy, {**RIDGE, "head_features": "ensemble"}),
     "random-prompt-ridge-ensemble": (RandomPrompt.best, {}),
-    "vit-lda": (ViTNCM, {"head": "lda"}),
-    "vit-ridge": (ViTNCM, {"head": "ridge", "projection": 2000}),
-    "vit-ridge-layers": (ViTNCM, {**RIDGE, "head_features": "layers"}),
+    "vit-lda": (FrozenBackbone, {"head": "lda"}),
+    "vit-ridge": (FrozenBackbone, {"head": "ridge", "projection": 2000}),
+    "vit-ridge-layers": (FrozenBackbone, {**RIDGE, "head_features": "layers"}),
     "shared-prompt": (SharedPrompt, {}),
 }
 

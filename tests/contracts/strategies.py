@@ -1,6 +1,6 @@
 """Every strategy there is; a new one is added here and has to keep the contract."""
 
-from avalanche_f2ocl import F2OCLStrategy, ViTNCM
+from avalanche_f2ocl import F2OCLStrategy, FrozenBackbone, ViTNCM
 from avalanche_f2ocl.baselines import ER, L2P, DualPrompt, LinearStrategy, LwF, RandomPrompt, SharedPrompt
 
 SMALL = dict(prompt_length=3)
@@ -14,7 +14,7 @@ STRATEGIES = {
     "f2ocl-best": lambda **o: F2OCLStrategy.best(**SMALL, compensate_drift=True, **o),
     "random-prompt": lambda **o: RandomPrompt(**SMALL, **o),
     "vit-ncm": lambda **o: ViTNCM(**o),
-    "vit-ridge": lambda **o: ViTNCM(head="ridge", projection=40, **o),
+    "vit-ridge": lambda **o: FrozenBackbone(head="ridge", projection=40, **o),
     "linear-mask": lambda **o: LinearStrategy(mask_logits="batch", **o),
     "er": lambda **o: ER(mem_size=30, **o),
     "lwf": lambda **o: LwF(**o),
