@@ -35,13 +35,15 @@ class ShardedViT(PromptableViT):
         tokens.share = share  # type: ignore[attr-defined]
         return tokens
 
-    def encode_tokens(self, tokens: Tensor, prompts: Tensor | None = None) -> Tensor:
+    def encode_tokens(self, tokens: Tensor, prompts: Tensor | None = None, replay: bool = False) -> Tensor:
         share = tokens.share  # type: ignore[attr-defined]
-        return gather_rows(super().encode_tokens(tokens, _own(prompts, share)), share)
+        return gather_rows(super().encode_tokens(tokens, _own(prompts, share), replay), share)
 
-    def encode_layers(self, tokens: Tensor, prompts: Tensor | None = None, last: int = 4) -> tuple[Tensor, Tensor]:
+    def encode_layers(
+        self, tokens: Tensor, prompts: Tensor | None = None, last: int = 4, replay: bool = False
+    ) -> tuple[Tensor, Tensor]:
         share = tokens.share  # type: ignore[attr-defined]
-        z, layers = super().encode_layers(tokens, _own(prompts, share), last)
+        z, layers = super().encode_layers(tokens, _own(prompts, share), last, replay)
         return gather_rows(z, share), gather_rows(layers, share)
 
 

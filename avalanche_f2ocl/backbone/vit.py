@@ -1,7 +1,7 @@
 """A frozen ViT that takes prompts among its tokens."""
 
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Hashable
+from contextlib import nullcontext
 from copy import deepcopy
 from functools import cached_property, partial
 from pathlib import Path
@@ -47,7 +47,7 @@ class PromptableViT(nn.Module):
         precision: of weights and tokens, ``"float32"``; ``"bfloat16"``, in a copy of the ViT; or ``"auto"``, see
             :func:`avalanche_f2ocl.backbone.devices.working_dtype`. Embeddings are float32 either way.
         device: where it is going to run, by which ``"auto"`` goes; default where the ViT is.
-        capture: whether passes inside :meth:`replay` become CUDA graphs: ``"auto"``, on CUDA; True, or else an error.
+        capture: whether passes that may be replayed become CUDA graphs: ``"auto"``, on CUDA; True, or else an error.
         compile: whether to compile the ViT's blocks, in place; needs a C++ compiler, and a minute at the first pass.
 
     Attributes:
@@ -108,7 +108,6 @@ class PromptableViT(nn.Module):
             for block in self.vit.blocks:
                 block.compile()
         self._captured = CapturedCalls(required=capture is True) if capture else None
-        self._replaying = False
         self.readout, self.prompt_position, self.normalise, self.inputs = readout, prompt_position, normalise, inputs
         self.embed_dim: int = vit.embed_dim
         self.image_size: int = vit.patch_embed.img_size[0]
@@ -162,56 +161,53 @@ class PromptableViT(nn.Module):
         x = vit.patch_embed(self.prepare(images).to(self.dtype))
         return vit.norm_pre(vit.patch_drop(vit._pos_embed(x)))
 
-    def encode_tokens(self, tokens: Tensor, prompts: Tensor | None = None) -> Tensor:
+    def encode_tokens(self, tokens: Tensor, prompts: Tensor | None = None, replay: bool = False) -> Tensor:
         """Embeds tokens under prompts.
 
         Args:
             tokens: ``(B, T, D)`` from :meth:`tokens`.
             prompts: ``(B, L, D)``, or ``(1, L, D)`` for one prompt for all; gradients flow to it.
+            replay: whether the pass may be replayed as a CUDA graph: for training, whose mini-batches have one shape.
+                Not where hooks of the ViT depend on anything but the pass's arguments, nor where gradients are taken
+                of more than the latest pass.
 
         Returns:
             ``(B, D)``.
         """
-        (z,) = self._run("tokens", self._encode_tokens, tokens, prompts)
+        (z,) = self._run("tokens", self._encode_tokens, tokens, prompts, replay)
         return z
 
-    def encode_layers(self, tokens: Tensor, prompts: Tensor | None = None, last: int = 4) -> tuple[Tensor, Tensor]:
+    def encode_layers(
+        self, tokens: Tensor, prompts: Tensor | None = None, last: int = 4, replay: bool = False
+    ) -> tuple[Tensor, Tensor]:
         """The same, and what the last blocks put out on the way, from one forward pass.
 
         Args:
-            tokens, prompts: as :meth:`encode_tokens`.
+            tokens, prompts, replay: as :meth:`encode_tokens`.
             last: how many blocks; all where the ViT has fewer.
 
         Returns:
             The embedding ``(B, D)``, and the blocks' outputs ``(B, last, K, D)``: the class token (where the ViT
             has one) and the mean over the patches.
         """
-        z, layers = self._run(("layers", last), partial(self._encode_layers, last), tokens, prompts)
+        z, layers = self._run(("layers", last), partial(self._encode_layers, last), tokens, prompts, replay)
         return z, layers
 
-    @contextmanager
-    def replay(self) -> Iterator[None]:
-        """While it lasts, passes may be replayed as CUDA graphs: for training, whose mini-batches have one shape.
-
-        Not where hooks of the ViT depend on anything but the pass's arguments, nor where gradients are taken of more
-        than the latest pass.
-        """
-        outer, self._replaying = self._replaying, True
-        try:
-            yield
-        finally:
-            self._replaying = outer
-
     def _run(
-        self, name: Hashable, function: Callable[..., tuple[Tensor, ...]], tokens: Tensor, prompts: Tensor | None
+        self,
+        name: Hashable,
+        function: Callable[..., tuple[Tensor, ...]],
+        tokens: Tensor,
+        prompts: Tensor | None,
+        replay: bool,
     ) -> tuple[Tensor, ...]:
         tensors = (tokens,) if prompts is None else (tokens, prompts)
         # Without prompts a gradient can be wanted, too: by hooks that put prefixes into the blocks.
         learns = torch.is_grad_enabled() and (prompts is None or prompts.requires_grad)
         with gradient_attention(tokens) if learns and not self._compiled else nullcontext():
-            if self._captured is None or not self._replaying:
-                return function(*tensors)
-            return self._captured(name, function, *tensors)
+            if replay and self._captured is not None and self._captured.device_type == tokens.device.type:
+                return self._captured(name, function, *tensors)
+            return function(*tensors)
 
     def _apply(self, fn: Callable, recurse: bool = True) -> "PromptableViT":
         places = [tensor.data_ptr() for tensor in self.vit.parameters()]
@@ -258,9 +254,9 @@ class PromptableViT(nn.Module):
         return vit.fc_norm(x).float()
 
     @torch.no_grad()
-    def query(self, images: Tensor, tokens: Tensor) -> Tensor:
+    def query(self, images: Tensor, tokens: Tensor, replay: bool = False) -> Tensor:
         """The unprompted embedding q, ``(B, D)``, of images whose tokens are known already."""
-        return self.encode_tokens(tokens)
+        return self.encode_tokens(tokens, replay=replay)
 
     def encode(self, images: Tensor, prompts: Tensor | None = None) -> Tensor:
         """``f(x)`` or ``f(x, p)``: images ``(B, C, H, W)`` and prompts as above to ``(B, D)``."""

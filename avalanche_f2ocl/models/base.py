@@ -20,7 +20,7 @@ from avalanche_f2ocl.options import DEFAULT_BACKBONE, EncoderOptions
 from avalanche_f2ocl.signatures import SpelledOut
 from avalanche_f2ocl.state.class_table import ClassTable
 from avalanche_f2ocl.state.row_adam import StepOptimizer, remove_row
-from avalanche_f2ocl.state.rows import ClassRows
+from avalanche_f2ocl.state.rows import ClassRows, Undoable
 from avalanche_f2ocl.state.undo import Undo
 
 
@@ -135,7 +135,7 @@ class BaseModel(SpelledOut, Predictor):
         if len(new):
             self.add_classes(new)
         rows = self.classes.rows(labels)
-        return self.batch_type(images, rows, self.backbone, self.encode_batch, self.device)
+        return self.batch_type(images, rows, self.backbone, self.encode_batch)
 
     def learn_batch(self, batch: Any) -> None:
         """Walks the phases of a mini-batch that :meth:`begin_batch` made."""
@@ -194,15 +194,15 @@ class BaseModel(SpelledOut, Predictor):
 
     def undo(self, optimizer: StepOptimizer | None) -> Undo:
         """Takes back a mini-batch that fails, steps of ``optimizer`` included; for a ``with`` statement."""
-        undo = Undo(self.class_parts(), optimizer)
+        undo = Undo(self.learned_parts(), optimizer)
         undo.save_attributes(self, "batches")
         return undo
 
-    def class_parts(self) -> Iterator[ClassRows]:
-        """Everything that has a row per class."""
+    def learned_parts(self) -> Iterator[Undoable]:
+        """Everything that learning changes, the optimiser aside."""
         for child in self.children():
             if child is not self.backbone:
-                yield from (module for module in child.modules() if isinstance(module, ClassRows))
+                yield from (module for module in child.modules() if isinstance(module, Undoable))
 
     def add_classes(self, ids: Tensor) -> None:
         """Makes room for new class ids ``(N,)``, int64 on the CPU."""
@@ -238,11 +238,12 @@ class BaseModel(SpelledOut, Predictor):
         row = int(self.classes.rows(torch.tensor([class_id])))
         if row < 0:
             raise KeyError(f"class {class_id} is not known: {len(self.classes)} classes have been learned")
-        for module in self.class_parts():
-            module.remove_row(row)
-            if self.optimizer is not None:
-                for parameter in module.parameters():
-                    remove_row(self.optimizer, parameter, row)
+        for part in self.learned_parts():
+            if isinstance(part, ClassRows):
+                part.remove_row(row)
+                if self.optimizer is not None:
+                    for parameter in part.parameters():
+                        remove_row(self.optimizer, parameter, row)
         self.class_names.pop(class_id, None)
         for follower in self.followers:
             follower.forget_class(class_id, row)

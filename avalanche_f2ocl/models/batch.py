@@ -14,11 +14,10 @@ class TrainingBatch:
     """A mini-batch in training; nothing of it outlives the step.
 
     Args:
-        images: ``(B, C, H, W)``.
+        images: ``(B, C, H, W)``, on the model's device.
         rows: rows of the samples' classes, ``(B,)`` int64 on the CPU.
         backbone: encodes the images.
         encode: what a model makes of a mini-batch in one forward pass, see :meth:`BaseModel.encode_batch`.
-        device: of the index tensors.
 
     Attributes:
         images: ``(B, C, H, W)``.
@@ -28,19 +27,12 @@ class TrainingBatch:
         local: each sample's index into ``class_rows``, ``(B,)`` int64.
     """
 
-    def __init__(
-        self,
-        images: Tensor,
-        rows: Tensor,
-        backbone: PromptableViT,
-        encode: Callable[[Any], Any],
-        device: torch.device,
-    ) -> None:
+    def __init__(self, images: Tensor, rows: Tensor, backbone: PromptableViT, encode: Callable[[Any], Any]) -> None:
         self.images, self.host_rows = images, rows
         self._backbone, self._encode = backbone, encode
         class_rows, local = torch.unique(rows, return_inverse=True)
         self.rows, self.class_rows, self.local = (
-            t.to(device, non_blocking=True) for t in (rows, class_rows, local)
+            t.to(images.device, non_blocking=True) for t in (rows, class_rows, local)
         )
 
     @cached_property

@@ -4,8 +4,7 @@ import torch
 from torch import Tensor
 
 from avalanche_f2ocl.models.f2ocl_batch import F2OCLBatch
-from avalanche_f2ocl.state.prompts import OnePrompt, Prompts
-from avalanche_f2ocl.state.undo import Undo
+from avalanche_f2ocl.state.prompts import Prompts
 
 
 class NoCompensation:
@@ -16,9 +15,6 @@ class NoCompensation:
     """
 
     watches = False
-
-    def note(self, undo: Undo) -> None:
-        """Notes what an undone mini-batch gets back."""
 
     def before_step(self, batch: F2OCLBatch, z: Tensor, features: Tensor) -> None:
         """Looks at embeddings ``z (B, D)`` and head features ``(B, F)`` before the mini-batch's first step."""
@@ -31,7 +27,7 @@ class NoCompensation:
         """``z (B, D)`` and ``features (B, F)`` after the mini-batch's last step as they go into sums."""
         return z, features
 
-    def compensated(self, features: Tensor, rows: Tensor | None) -> Tensor:
+    def compensated(self, features: Tensor, rows: Tensor) -> Tensor:
         """Head features ``(B, F)`` of images under the prompts ``rows (B, K)``, comparable with the sums."""
         return features
 
@@ -49,10 +45,6 @@ class DriftCompensation(NoCompensation):
     def __init__(self, pool: Prompts, dim: int) -> None:
         self.pool, self.dim = pool, dim
 
-    def note(self, undo: Undo) -> None:
-        if isinstance(self.pool, OnePrompt):  # a pool's rows are noted with its classes
-            undo.save_attributes(self.pool, "drift")
-
     def before_step(self, batch: F2OCLBatch, z: Tensor, features: Tensor) -> None:
         if batch.before is None:
             batch.before = _mean(z, features)
@@ -69,9 +61,8 @@ class DriftCompensation(NoCompensation):
         drift = self.pool.drift[rows]
         return z - drift[:, : self.dim], features - drift[:, self.dim :]
 
-    def compensated(self, features: Tensor, rows: Tensor | None) -> Tensor:
-        drift = self.pool.drift if rows is None else self.pool.drift[rows].mean(1)
-        return features - drift[:, self.dim :]
+    def compensated(self, features: Tensor, rows: Tensor) -> Tensor:
+        return features - self.pool.drift[rows].mean(1)[:, self.dim :]
 
 
 def _mean(z: Tensor, features: Tensor) -> Tensor:

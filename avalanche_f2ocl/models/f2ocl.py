@@ -22,8 +22,7 @@ from avalanche_f2ocl.signatures import option_defaults, spelled_out
 from avalanche_f2ocl.state.class_means import ClassMeans
 from avalanche_f2ocl.state.keys import GradientKeys, Keys, MeanKeys, key_scores
 from avalanche_f2ocl.state.prompts import OnePrompt, PromptPool, Prompts
-from avalanche_f2ocl.state.row_adam import RowAdam, StepOptimizer
-from avalanche_f2ocl.state.undo import Undo
+from avalanche_f2ocl.state.row_adam import RowAdam
 
 
 class F2OCLModel(SavedModel):
@@ -98,9 +97,6 @@ class F2OCLModel(SavedModel):
     def updates(self) -> tuple[Callable[[F2OCLBatch], None], ...]:
         return self.update_keys, self.update_prototypes
 
-    def loss(self, batch: F2OCLBatch) -> Tensor:
-        return self.contrastive_loss(batch)
-
     def add_classes(self, ids: Tensor) -> None:
         """A triplet of id, key and prompt, and a head row, for each of ``ids (N,)``."""
         super().add_classes(ids)
@@ -109,21 +105,14 @@ class F2OCLModel(SavedModel):
         self.pool.add_classes(ids)
         self.keys.add_classes(ids)
 
-    def undo(self, optimizer: StepOptimizer | None) -> Undo:
-        undo = super().undo(optimizer)
-        self.drift.note(undo)
-        return undo
-
     def encode_batch(self, batch: F2OCLBatch) -> Unprompted:
-        with self.backbone.replay():
-            return self._encode_unprompted(batch.images, batch.tokens)
+        return self._encode_unprompted(batch.images, batch.tokens, replay=True)
 
     def contrastive_loss(self, batch: F2OCLBatch) -> Tensor:
         """The loss of one pass (Eqs. 3-7), scalar; its gradient flows to the mini-batch's prompts alone."""
         config, watches = self.config, self.drift.watches
         prompts = self._of_samples(batch, self.pool.gather(self._prompt_rows(batch)))
-        with self.backbone.replay():
-            z, layers = self._encode(batch.tokens, prompts, with_layers=watches)
+        z, layers = self._encode(batch.tokens, prompts, replay=True, with_layers=watches)
         if watches:
             self.drift.before_step(batch, z.detach(), self._features(z.detach(), layers, batch))
         if batch.initial is None:
@@ -140,11 +129,13 @@ class F2OCLModel(SavedModel):
         table[batch.rows] = prototypes
         return contrastive_prompt_loss(z, batch.rows, table, counts, config.temperature, "all", config.exclude_self)
 
+    loss = contrastive_loss
+
     @torch.no_grad()
     def update_keys(self, batch: F2OCLBatch) -> None:
         """Moves the keys of the mini-batch's classes (Eq. 9); before the prototypes, whose counts weigh it."""
         previous = self.head.counts[batch.class_rows]
-        self.keys.update(batch.q, batch.rows, batch.class_rows, batch.local, previous)
+        self.keys.update(batch.encoded.q, batch.rows, batch.class_rows, batch.local, previous)
 
     @torch.no_grad()
     def update_prototypes(self, batch: F2OCLBatch) -> None:
@@ -159,13 +150,12 @@ class F2OCLModel(SavedModel):
     def training_features(self, batch: F2OCLBatch) -> tuple[Tensor, Tensor]:
         """A training mini-batch under its prompts as they are now: z ``(B, D)``, and what the head sees ``(B, F)``."""
         prompts = self._of_samples(batch, self.pool.prompts[self._prompt_rows(batch)])
-        with self.backbone.replay():
-            z, layers = self._encode(batch.tokens, prompts)
+        z, layers = self._encode(batch.tokens, prompts, replay=True)
         return self.drift.after_steps(batch, z, self._features(z, layers, batch))
 
     def batch_logits(self, batch: F2OCLBatch) -> Tensor:
         """Similarity of q to the keys before the update, ``(B, C)``."""
-        return self._key_scores(batch.q)
+        return self._key_scores(batch.encoded.q)
 
     @torch.no_grad()
     def predict_batch(self, images: Tensor) -> Prediction:
@@ -176,15 +166,16 @@ class F2OCLModel(SavedModel):
             if self.pool.found_by_key:
                 scores = self._key_scores(unprompted.q)
                 key_rows = scores.topk(min(self.config.keys, scores.shape[1]), dim=1).indices
-        return Prediction(self.logits_under(tokens, key_rows, unprompted), tokens, unprompted, key_rows)
+        rows = tokens.new_zeros(1, 1, dtype=torch.int64) if key_rows is None else key_rows
+        return Prediction(self.logits_under(tokens, rows, unprompted), tokens, unprompted, key_rows)
 
     @torch.no_grad()
-    def logits_under(self, tokens: Tensor, rows: Tensor | None, unprompted: Unprompted | None) -> Tensor:
+    def logits_under(self, tokens: Tensor, rows: Tensor, unprompted: Unprompted | None) -> Tensor:
         """Scores under given prompts.
 
         Args:
             tokens: ``(B, T, D)``.
-            rows: whose prompts, concatenated in this order, ``(B, K)`` int64; None where there is only one.
+            rows: whose prompts, concatenated in this order, ``(B, K)`` int64; ``(1, K)`` for the same for all.
             unprompted: None where the head does not see q.
 
         Returns:
@@ -194,7 +185,7 @@ class F2OCLModel(SavedModel):
         if kind == "q":
             assert q is not None
             return self.head.logits(q)
-        z, layers = self._encode(tokens, self.pool.concatenated(rows))
+        z, layers = self._encode(tokens, self.pool.prompts[rows].flatten(1, 2))
         features = head_features(kind, z, q, layers, q_layers)
         return self.head.logits(self.drift.compensated(features, rows))
 
@@ -205,7 +196,7 @@ class F2OCLModel(SavedModel):
                 batch.prompt_rows = batch.class_rows
             else:
                 row = self.pool.elect(batch.host_rows, self.config.prompt_election, self.batches)
-                batch.prompt_rows = row.to(self.device, non_blocking=True)
+                batch.prompt_rows = row.to(batch.rows.device, non_blocking=True)
         return batch.prompt_rows
 
     def _of_samples(self, batch: F2OCLBatch, prompts: Tensor) -> Tensor:
@@ -215,22 +206,24 @@ class F2OCLModel(SavedModel):
     def _key_scores(self, q: Tensor) -> Tensor:
         return key_scores(q, self.keys.vectors(), self.head.used("counts"))
 
-    def _encode(self, tokens: Tensor, prompts: Tensor, with_layers: bool = True) -> tuple[Tensor, Tensor | None]:
+    def _encode(
+        self, tokens: Tensor, prompts: Tensor, replay: bool = False, with_layers: bool = True
+    ) -> tuple[Tensor, Tensor | None]:
         """Embeddings under prompts, and the layers where the head wants them."""
         if with_layers and self.config.head_features in ("layers", "ensemble"):
-            return self.backbone.encode_layers(tokens, prompts, LAST_BLOCKS)
-        return self.backbone.encode_tokens(tokens, prompts), None
+            return self.backbone.encode_layers(tokens, prompts, LAST_BLOCKS, replay)
+        return self.backbone.encode_tokens(tokens, prompts, replay), None
 
     @torch.no_grad()
-    def _encode_unprompted(self, images: Tensor, tokens: Tensor) -> Unprompted:
+    def _encode_unprompted(self, images: Tensor, tokens: Tensor, replay: bool = False) -> Unprompted:
         """Embeddings without prompts, and the layers where the head wants them."""
         if self.config.head_features == "ensemble":
-            return Unprompted(*self.backbone.encode_layers(tokens, last=LAST_BLOCKS))
-        return Unprompted(self.backbone.query(images, tokens))
+            return Unprompted(*self.backbone.encode_layers(tokens, last=LAST_BLOCKS, replay=replay))
+        return Unprompted(self.backbone.query(images, tokens, replay))
 
     def _features(self, z: Tensor, layers: Tensor | None, batch: F2OCLBatch) -> Tensor:
         layers = None if layers is None else layers.detach()
-        return head_features(self.config.head_features, z, batch.q, layers, batch.encoded.layers)
+        return head_features(self.config.head_features, z, batch.encoded.q, layers, batch.encoded.layers)
 
 
 F2OCLModel.best.__func__.__signature__ = spelled_out(  # type: ignore[attr-defined]

@@ -1,7 +1,6 @@
 """What F2OCL's phases note about a mini-batch between them."""
 
 from functools import cached_property
-from typing import Any
 
 from torch import Tensor
 
@@ -12,9 +11,6 @@ from avalanche_f2ocl.models.predicting import Unprompted
 class F2OCLBatch(TrainingBatch):
     """A training mini-batch of :class:`avalanche_f2ocl.F2OCLModel`.
 
-    Args:
-        args: as :class:`TrainingBatch`.
-
     Attributes:
         encoded: the pass without prompts.
         prompt_rows: rows of the prompts that it is encoded under, ``(P,)`` int64; set when first asked for.
@@ -24,12 +20,9 @@ class F2OCLBatch(TrainingBatch):
     """
 
     encoded: Unprompted
-
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        self.prompt_rows: Tensor | None = None
-        self.initial: Tensor | None = None
-        self.before: Tensor | None = None
+    prompt_rows: Tensor | None = None
+    initial: Tensor | None = None
+    before: Tensor | None = None
 
     @property
     def q(self) -> Tensor:  # type: ignore[override]  # from the pass that also gives layers

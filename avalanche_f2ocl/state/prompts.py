@@ -1,12 +1,14 @@
 """Prompts, one for each class or one for all: how they begin, and which of them a mini-batch or an image gets."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import ClassVar, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from avalanche_f2ocl.rng import generator
-from avalanche_f2ocl.state.rows import ClassRows
+from avalanche_f2ocl.state.rows import ClassRows, Undoable, nothing
 
 
 class Prompts(Protocol):
@@ -33,9 +35,6 @@ class Prompts(Protocol):
 
     def gather(self, rows: Tensor) -> Tensor:
         """The prompts of ``rows (P,)``, distinct, for training on them: ``(P, L, D)``."""
-
-    def concatenated(self, rows: Tensor | None) -> Tensor:
-        """Prompts one behind the other: ``(B, K L, D)`` of ``rows (B, K)``; None where only one is there."""
 
     def add_drift(self, rows: Tensor, step: Tensor) -> None:
         """Adds ``step (E,)`` to the drift of ``rows (P,)``, distinct."""
@@ -90,14 +89,11 @@ class PromptPool(ClassRows):
         """See :class:`Prompts` and :meth:`ClassRows.trainable`."""
         return self.trainable("prompts", rows)
 
-    def concatenated(self, rows: Tensor | None) -> Tensor:
-        return self.prompts[rows].flatten(1, 2)
-
     def add_drift(self, rows: Tensor, step: Tensor) -> None:
         self.drift[rows] += step
 
 
-class OnePrompt(nn.Module):
+class OnePrompt(Undoable):
     """One prompt for all classes, with the interface of :class:`Prompts`.
 
     Args:
@@ -134,11 +130,11 @@ class OnePrompt(nn.Module):
     def gather(self, rows: Tensor) -> Tensor:
         return self.prompts
 
-    def concatenated(self, rows: Tensor | None) -> Tensor:
-        return self.prompts
-
     def add_drift(self, rows: Tensor, step: Tensor) -> None:
         self.drift = self.drift + step  # a new tensor, so that the old one can be put back
+
+    def undo_writes(self, rows: Tensor) -> Callable[[], None]:
+        return partial(setattr, self, "drift", self.drift) if "drift" in self._buffers else nothing
 
 
 def initial_prompt(init: str, shape: tuple[int, ...], draw: torch.Generator) -> Tensor:

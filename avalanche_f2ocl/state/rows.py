@@ -7,7 +7,29 @@ import torch
 from torch import Tensor, nn
 
 
-class ClassRows(nn.Module):
+class Undoable(nn.Module):
+    """Part of a model that an :class:`avalanche_f2ocl.state.undo.Undo` block can put back as it was."""
+
+    def undo_growth(self) -> Callable[[], None]:
+        """What takes back that something was added; asked for when the block begins."""
+        return nothing
+
+    def undo_writes(self, rows: Tensor) -> Callable[[], None]:
+        """What puts the present values of the classes' ``rows (P,)`` int64 back; asked for before they change."""
+        return nothing
+
+    def begin_block(self) -> None:
+        """The block begins; for parts that note no values but wait with changes."""
+
+    def end_block(self, keep: bool) -> None:
+        """It ends, and changes that waited are made or dropped."""
+
+
+def nothing() -> None:
+    """Does nothing."""
+
+
+class ClassRows(Undoable):
     """Base of everything that is learned per class: ids, prompts, keys, head sums.
 
     Tensors are registered with :meth:`register_rows` and hold ``capacity >= num_rows`` rows, so that a
@@ -135,12 +157,6 @@ class ClassRows(nn.Module):
                 tensor.data = kept
             else:
                 setattr(self, name, kept)
-
-    def begin_block(self) -> None:
-        """An :class:`Undo` block begins; for parts that note no values but wait with changes."""
-
-    def end_block(self, keep: bool) -> None:
-        """It ends, and changes that waited are made or dropped."""
 
     def _save_to_state_dict(self, destination, prefix, keep_vars):
         super()._save_to_state_dict(destination, prefix, keep_vars)

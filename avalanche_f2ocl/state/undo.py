@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from avalanche_f2ocl.state.row_adam import RowAdam
-from avalanche_f2ocl.state.rows import ClassRows
+from avalanche_f2ocl.state.rows import Undoable
 
 
 class Undo:
@@ -22,7 +22,7 @@ class Undo:
     cleared when something is taken back.
 
     Args:
-        parts: what is learned per class.
+        parts: what is learned.
         optimizer: its steps are noted; None, or something that is no torch optimiser, has nothing to note.
 
     Example:
@@ -41,7 +41,7 @@ class Undo:
         (1, [0, 0])
     """
 
-    def __init__(self, parts: Iterable[ClassRows], optimizer: Any = None) -> None:
+    def __init__(self, parts: Iterable[Undoable], optimizer: Any = None) -> None:
         self._parts, self._optimizer = list(parts), optimizer
         self._log: list[Callable[[], None]] = []
 

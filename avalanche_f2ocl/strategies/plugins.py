@@ -17,6 +17,7 @@ Example:
     ... )
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from avalanche.core import SupervisedPlugin
@@ -46,7 +47,9 @@ def phase_plugins(model: BaseModel) -> list[SupervisedPlugin]:
         ['BeginBatchPlugin', 'PrototypeUpdatePlugin']
     """
     steps = [LossPlugin(model.passes)] if model.passes else []
-    return [BeginBatchPlugin(), *steps, *(_update_plugin(update.__name__) for update in model.updates)]
+    names = [update.__name__ for update in model.updates]
+    updates = [_NAMED[name]() if name in _NAMED else UpdatePlugin(name, name == names[-1]) for name in names]
+    return [BeginBatchPlugin(), *steps, *updates]
 
 
 class BeginBatchPlugin(SupervisedPlugin):
@@ -89,19 +92,20 @@ ContrastivePromptPlugin = LossPlugin
 
 
 class UpdatePlugin(SupervisedPlugin):
-    """Calls one of the model's updates; the last of them ends the mini-batch.
+    """Calls one of the model's updates.
 
     Args:
         name: of the model's method.
+        last: whether it ends the mini-batch.
     """
 
-    def __init__(self, name: str):
+    def __init__(self, name: str, last: bool):
         super().__init__()
-        self.name = name
+        self.name, self.last = name, last
 
     def after_training_iteration(self, strategy, **kwargs):
         getattr(strategy.model, self.name)(training_batch(strategy))
-        if self.name == strategy.model.updates[-1].__name__:
+        if self.last:
             strategy.training_batch = None
 
 
@@ -109,16 +113,17 @@ class KeyUpdatePlugin(UpdatePlugin):
     """Moves the keys of the mini-batch's classes (Eq. 9)."""
 
     def __init__(self):
-        super().__init__("update_keys")
+        super().__init__("update_keys", last=False)
 
 
 class PrototypeUpdatePlugin(UpdatePlugin):
     """Takes the mini-batch, re-encoded under the updated prompts, into prototypes and counts (Eq. 8)."""
 
     def __init__(self):
-        super().__init__("update_prototypes")
+        super().__init__("update_prototypes", last=True)
 
 
-def _update_plugin(name: str) -> UpdatePlugin:
-    named = {"update_keys": KeyUpdatePlugin, "update_prototypes": PrototypeUpdatePlugin}
-    return named[name]() if name in named else UpdatePlugin(name)
+_NAMED: dict[str, Callable[[], UpdatePlugin]] = {
+    "update_keys": KeyUpdatePlugin,
+    "update_prototypes": PrototypeUpdatePlugin,
+}

@@ -32,7 +32,7 @@ class QueryCache:
         self._loaded = len(self._known)
         backbone.query = self
 
-    def __call__(self, images: Tensor, tokens: Tensor) -> Tensor:
+    def __call__(self, images: Tensor, tokens: Tensor, replay: bool = False) -> Tensor:
         keys = [blake2b(image.cpu().numpy().tobytes(), digest_size=16).digest() for image in images]
         new = [i for i, key in enumerate(keys) if key not in self._known]
         if new:

@@ -33,13 +33,15 @@ class LastFeatures:
         self._query, self._encode_layers = backbone.query, backbone.encode_layers
         backbone.query, backbone.encode_layers = self.query, self.encode_layers
 
-    def query(self, images: Tensor, tokens: Tensor) -> Tensor:
-        q = self._query(images, tokens)
+    def query(self, images: Tensor, tokens: Tensor, replay: bool = False) -> Tensor:
+        q = self._query(images, tokens, replay)
         self.unprompted = q, None
         return q
 
-    def encode_layers(self, tokens: Tensor, prompts: Tensor | None = None, last: int = 4) -> tuple[Tensor, Tensor]:
-        encoded = self._encode_layers(tokens, prompts, last)
+    def encode_layers(
+        self, tokens: Tensor, prompts: Tensor | None = None, last: int = 4, replay: bool = False
+    ) -> tuple[Tensor, Tensor]:
+        encoded = self._encode_layers(tokens, prompts, last, replay)
         if prompts is None:
             self.unprompted = encoded
         else:

@@ -74,7 +74,7 @@ def watch_step(strategy: F2OCLStrategy, parts: Parts) -> None:
     parts.watch(strategy, "_unpack_minibatch", "data")
     parts.watch(backbone, "tokens", "tokens")
     parts.watch(model, "_encode_unprompted", "q")
-    parts.watch(model, "contrastive_loss", "loss")
+    parts.watch(model, "loss", "loss")
     parts.watch(strategy, "backward", "backward")
     parts.watch(strategy, "optimizer_step", "optimiser")
     parts.watch(model, "update_keys", "keys")
@@ -83,11 +83,11 @@ def watch_step(strategy: F2OCLStrategy, parts: Parts) -> None:
     parts.watch(strategy.evaluator, "_update_metrics_and_loggers", "metrics")
     encode, fetched = backbone.encode_tokens, strategy._fetched
 
-    def encode_tokens(tokens, prompts=None):
+    def encode_tokens(tokens, prompts=None, replay=False):
         if prompts is None or not torch.is_grad_enabled():
-            return encode(tokens, prompts)
+            return encode(tokens, prompts, replay)
         with parts.part("z"):
-            return encode(tokens, prompts)
+            return encode(tokens, prompts, replay)
 
     def fetch():
         minibatches = fetched()

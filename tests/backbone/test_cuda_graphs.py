@@ -195,13 +195,12 @@ def test_graphs_are_forgotten_when_the_weights_move(graphs, vit, images):
     backbone = PromptableViT(copy.deepcopy(vit))
     backbone._captured = CapturedCalls(device_type="cpu")
     tokens = backbone.tokens(images)
-    with backbone.replay():
-        for _ in range(AFTER + 1):
-            backbone.encode_tokens(tokens)
-        backbone.to("cpu")
-        assert backbone._captured._graphs
-        backbone.double()
-        assert not backbone._captured._graphs
+    for _ in range(AFTER + 1):
+        backbone.encode_tokens(tokens, replay=True)
+    backbone.to("cpu")
+    assert backbone._captured._graphs
+    backbone.double()
+    assert not backbone._captured._graphs
     assert backbone.encode_tokens(tokens.double()).shape == (len(images), 128)
 
 

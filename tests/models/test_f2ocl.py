@@ -262,7 +262,7 @@ def test_features_without_prompts_cost_one_forward_pass(vit, images, labels, mon
     model = F2OCLModel(vit, prompt_length=3, head="lda", head_features="q")
     model.learn(images, labels)
     original, encoded = model.backbone.encode_tokens, []
-    monkeypatch.setattr(model.backbone, "encode_tokens", lambda *args: (encoded.append(1), original(*args))[1])
+    monkeypatch.setattr(model.backbone, "encode_tokens", lambda *a, **k: (encoded.append(1), original(*a, **k))[1])
     model(images)
     assert len(encoded) == 1
 

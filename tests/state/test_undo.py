@@ -98,11 +98,11 @@ def test_learn_without_avalanche_is_taken_back(model, vit, images, labels, error
     before = learned(model)
     real, calls = model.backbone.encode_tokens, []
 
-    def encode(*args):
+    def encode(*args, **options):
         calls.append(args)
         if len(calls) == call + 1:
             raise error
-        return real(*args)
+        return real(*args, **options)
 
     with monkeypatch.context() as patch, pytest.raises(type(error)):
         patch.setattr(model.backbone, "encode_tokens", encode)
