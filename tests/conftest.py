@@ -3,6 +3,7 @@
 import pytest
 import torch
 from avalanche.training.plugins import EvaluationPlugin
+from timm.models import VisionTransformer
 
 from avalanche_f2ocl import F2OCLModel, class_incremental_stream, f2ocl_metrics
 from avalanche_f2ocl.backbone.weights import load_vit
@@ -24,6 +25,14 @@ def same_draws():
 @pytest.fixture(scope="session")
 def vit():
     return load_vit("micro_vit")
+
+
+@pytest.fixture(scope="session")
+def small_vit():
+    """The smallest that every strategy takes, for tests that compare states and answers of all of them."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return VisionTransformer(img_size=32, patch_size=8, embed_dim=32, depth=5, num_heads=2, num_classes=0)
 
 
 @pytest.fixture(scope="session")

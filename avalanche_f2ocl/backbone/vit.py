@@ -217,11 +217,11 @@ class PromptableViT(nn.Module):
         return self
 
     def _encode_tokens(self, tokens: Tensor, prompts: Tensor | None = None) -> tuple[Tensor]:
-        x, length = self._insert(tokens, prompts)
+        x, length = (tokens, 0) if prompts is None else self._insert(tokens, prompts)
         return (self._embedding(self.vit.blocks(x), length),)
 
     def _encode_layers(self, last: int, tokens: Tensor, prompts: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        x, length = self._insert(tokens, prompts)
+        x, length = (tokens, 0) if prompts is None else self._insert(tokens, prompts)
         first_patch, outputs = self.vit.num_prefix_tokens + length, []
         for block in self.vit.blocks:
             x = block(x)
@@ -229,10 +229,8 @@ class PromptableViT(nn.Module):
             outputs.append(torch.stack([*parts, x[:, first_patch:].mean(1)], dim=1).float())
         return self._embedding(x, length), torch.stack(outputs[-last:], dim=1)
 
-    def _insert(self, tokens: Tensor, prompts: Tensor | None) -> tuple[Tensor, int]:
+    def _insert(self, tokens: Tensor, prompts: Tensor) -> tuple[Tensor, int]:
         """Puts prompts behind the prefix tokens; also their number."""
-        if prompts is None:
-            return tokens, 0
         vit, prefix = self.vit, self.vit.num_prefix_tokens
         if self.prompt_position == "cls":
             assert vit.pos_embed is not None  # checked at construction

@@ -155,7 +155,7 @@ class F2OCLModel(SavedModel):
 
     def batch_logits(self, batch: F2OCLBatch) -> Tensor:
         """Similarity of q to the keys before the update, ``(B, C)``."""
-        return self._key_scores(batch.encoded.q)
+        return key_scores(batch.encoded.q, self.keys.vectors(), self.head.used("counts"))
 
     @torch.no_grad()
     def predict_batch(self, images: Tensor) -> Prediction:
@@ -164,7 +164,7 @@ class F2OCLModel(SavedModel):
         if self.pool.found_by_key or self.config.head_features not in ("z", "layers"):
             unprompted = self._encode_unprompted(images, tokens)
             if self.pool.found_by_key:
-                scores = self._key_scores(unprompted.q)
+                scores = key_scores(unprompted.q, self.keys.vectors(), self.head.used("counts"))
                 key_rows = scores.topk(min(self.config.keys, scores.shape[1]), dim=1).indices
         rows = tokens.new_zeros(1, 1, dtype=torch.int64) if key_rows is None else key_rows
         return Prediction(self.logits_under(tokens, rows, unprompted), tokens, unprompted, key_rows)
@@ -202,9 +202,6 @@ class F2OCLModel(SavedModel):
     def _of_samples(self, batch: F2OCLBatch, prompts: Tensor) -> Tensor:
         """Of the mini-batch's prompts ``(P, L, D)`` each sample's, or the one for all."""
         return prompts[batch.local] if self.config.prompt_assignment == "label" else prompts
-
-    def _key_scores(self, q: Tensor) -> Tensor:
-        return key_scores(q, self.keys.vectors(), self.head.used("counts"))
 
     def _encode(
         self, tokens: Tensor, prompts: Tensor, replay: bool = False, with_layers: bool = True

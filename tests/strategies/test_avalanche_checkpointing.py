@@ -21,9 +21,9 @@ def bound(monkeypatch):
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
-def test_saved_and_loaded_a_strategy_goes_on_as_if_nothing_had_been(name, vit, digits, tmp_path, bound):
+def test_saved_and_loaded_a_strategy_goes_on_as_if_nothing_had_been(name, small_vit, digits, tmp_path, bound):
     def make():
-        return STRATEGIES[name](backbone=vit, evaluator=EvaluationPlugin(*f2ocl_metrics()))
+        return STRATEGIES[name](backbone=small_vit, evaluator=EvaluationPlugin(*f2ocl_metrics()))
 
     strategy = train_online(make(), digits.train_stream[:2])
     strategy.eval(digits.test_stream[:2])

@@ -61,11 +61,11 @@ def test_killed_while_writing_the_old_file_stays(step, vit, digits, path, monkey
 
 
 @pytest.mark.parametrize("name", SAVED)
-def test_a_loaded_strategy_predicts_and_goes_on_as_the_saved_one(name, vit, digits, path):
-    strategy = STRATEGIES[name](backbone=vit, evaluator=None)
+def test_a_loaded_strategy_predicts_and_goes_on_as_the_saved_one(name, small_vit, digits, path):
+    strategy = STRATEGIES[name](backbone=small_vit, evaluator=None)
     train_online(strategy, digits.train_stream[:2])
     strategy.save(path)
-    other = type(strategy).load(path, backbone=vit, evaluator=None)
+    other = type(strategy).load(path, backbone=small_vit, evaluator=None)
     images, _ = as_tensors(digits.test_stream[0])
     assert other.options == strategy.options
     assert torch.equal(other.model.class_ids, strategy.model.class_ids)
@@ -79,8 +79,8 @@ def test_a_loaded_strategy_predicts_and_goes_on_as_the_saved_one(name, vit, digi
 
 
 @pytest.mark.parametrize("name", SAVED)
-def test_nothing_of_the_backbone_and_no_image_is_in_the_file(name, vit, digits, path):
-    strategy = STRATEGIES[name](backbone=vit, evaluator=None)
+def test_nothing_of_the_backbone_and_no_image_is_in_the_file(name, small_vit, digits, path):
+    strategy = STRATEGIES[name](backbone=small_vit, evaluator=None)
     train_online(strategy, digits.train_stream[:2])
     strategy.save(path)
     size = path.stat().st_size
