@@ -27,7 +27,7 @@ _HOMES = {
     "class_incremental_stream": "streams.class_incremental",
     "drifting_stream": "streams.boundary_free",
     "export_prediction": "models.export",
-    "f2ocl_metrics": "metrics.groups",
+    "f2ocl_metrics": "metrics.f2ocl",
     "held_bytes": "rehearsal.check",
     "load_model": "models.loading",
     "long_tailed_stream": "streams.boundary_free",

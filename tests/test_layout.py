@@ -125,7 +125,15 @@ def test_the_check_sees_circles_and_arrows(tmp_path):
     assert circle({"a": {"b"}, "b": set()}) is None
 
 
-ABOUT_SEVERAL = {"avalanche_checkpointing", "files_of_version_0_1", "learning", "beyond", "speed", "commands"}
+ABOUT_SEVERAL = {
+    "avalanche_checkpointing",
+    "beyond",
+    "commands",
+    "files_of_version_0_1",
+    "learning",
+    "speed",
+    "streams_of_all_kinds",
+}
 """Tests of no one module of their folder."""
 
 

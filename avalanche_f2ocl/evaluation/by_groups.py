@@ -21,13 +21,14 @@ class GroupsResult:
 
     Attributes:
         T: accuracy matrix ``(n, n)``, NaN above the diagonal.
-        A_n, A_n_samples, F_n, A_k, UB, random_key: after the last group; None where a strategy has none.
+        A_n, A_n_samples, F_n, A_k, UB, random_key: after the last group; None where a strategy has none, or where the
+            test stream has no groups, see :class:`avalanche_f2ocl.metrics.groups.GroupMetric`.
         seconds: training and evaluation.
     """
 
     T: np.ndarray
-    A_n: float
-    A_n_samples: float
+    A_n: float | None
+    A_n_samples: float | None
     F_n: float | None
     A_k: float | None
     UB: float | None
@@ -39,7 +40,7 @@ def run_online(strategy: SupervisedTemplate, benchmark: CLScenario, progress: bo
     """Trains a strategy on a benchmark online and evaluates it after each group.
 
     Samples keep the stream's order and come in mini-batches of ``strategy.train_mb_size``. After group i
-    the test samples of groups 1 to i are evaluated.
+    the test samples of groups 1 to i are evaluated; all of them where the test stream is not in the same groups.
 
     Args:
         strategy: with :func:`avalanche_f2ocl.f2ocl_metrics` in its evaluator.
@@ -62,8 +63,9 @@ def run_online(strategy: SupervisedTemplate, benchmark: CLScenario, progress: bo
         raise ValueError("the strategy's evaluator has no AccuracyMatrix: make it EvaluationPlugin(*f2ocl_metrics())")
     start = time.perf_counter()
     test = benchmark.test_stream
-    tests_so_far = np.cumsum([len(experience.dataset) for experience in test])
-    total = sum(len(experience.dataset) for experience in benchmark.train_stream) + int(tests_so_far.sum())
+    groups = len(benchmark.train_stream)
+    tests = [test[: i + 1] if len(test) == groups else test for i in range(groups)]
+    total = sum(len(experience.dataset) for stream in (benchmark.train_stream, *tests) for experience in stream)
     hidden = not (progress and is_first())
     with tqdm(total=total, unit="img", desc=type(strategy).__name__, disable=hidden, mininterval=1) as bar:
         counter = CountImages(bar)
@@ -72,11 +74,12 @@ def run_online(strategy: SupervisedTemplate, benchmark: CLScenario, progress: bo
             for group, experience in enumerate(benchmark.train_stream):
                 online = online_stream([experience], strategy.train_mb_size)
                 strategy.train(online, eval_streams=[])
-                strategy.eval(test[: group + 1])
-                bar.set_postfix_str(f"group {group + 1}/{len(test)}, A_n {100 * (matrix.result() or 0):.1f} %")
+                strategy.eval(tests[group])
+                bar.set_postfix_str(f"group {group + 1}/{groups}, accuracy {100 * (matrix.result() or 0):.1f} %")
         finally:
             strategy.plugins.remove(counter)
-    last = {name.split("/")[0]: value for name, value in strategy.evaluator.get_last_metrics().items()}
+    last = strategy.evaluator.get_last_metrics()
     names = ("A_n", "A_n_samples", "F_n", "A_k", "UB", "random_key")
-    figures: dict[str, Any] = {name: last.get(name) for name in names}
-    return GroupsResult(T=matrix.T, **figures, seconds=time.perf_counter() - start)
+    figures: dict[str, Any] = {name: last.get(f"{name}/eval_phase/{test.name}_stream") for name in names}
+    figures = {name: None if value is None or np.isnan(value) else value for name, value in figures.items()}
+    return GroupsResult(T=matrix.matrix(test.name), **figures, seconds=time.perf_counter() - start)

@@ -30,7 +30,7 @@ def plot_accuracy_matrices(results: Mapping[str, GroupsResult], path: str | Path
         groups = range(1, len(result.T) + 1)
         draw_heat_map(axes, 100 * result.T, groups, groups, ".0f", vmin=0, vmax=100)
         axes.set(
-            title=f"{method}: A_n {100 * result.A_n:.1f} %",
+            title=method if result.A_n is None else f"{method}: A_n {100 * result.A_n:.1f} %",
             xlabel="accuracy on group (%)",
             ylabel="after training on group",
         )

@@ -5,6 +5,10 @@ is a mini-experience, and the result is silently wrong (avalanche#1343). They al
 where the paper takes the best.
 """
 
+import warnings
+from collections.abc import Iterable
+
+from avalanche.evaluation import PluginMetric
 from avalanche.evaluation.metrics.forgetting_bwt import (
     ExperienceForgetting,
     Forgetting,
@@ -46,3 +50,26 @@ class OnlineStreamForgetting(_Online, StreamForgetting):
 
     def __str__(self) -> str:
         return "OnlineStreamForgetting"
+
+
+BY_TRAINING_EXPERIENCE = (
+    "avalanche.evaluation.metrics.forgetting_bwt",
+    "avalanche.evaluation.metrics.forward_transfer",
+)
+"""Avalanche's modules whose metrics take a mini-experience for an experience."""
+
+
+def warn_of_wrong_forgetting(metrics: Iterable[PluginMetric]) -> None:
+    """Warns of metrics of Avalanche's that are silently wrong (mostly 0) while training on an online stream.
+
+    Example:
+        >>> warn_of_wrong_forgetting([OnlineStreamForgetting()])
+    """
+    wrong = sorted({type(m).__name__ for m in metrics if type(m).__module__ in BY_TRAINING_EXPERIENCE})
+    if wrong:
+        warnings.warn(
+            f"on an online stream Avalanche's {', '.join(wrong)} take each mini-experience for an experience, so their "
+            "values are wrong (avalanche#1343): use f2ocl_metrics(), or OnlineExperienceForgetting and "
+            "OnlineStreamForgetting of avalanche_f2ocl.metrics",
+            stacklevel=2,
+        )

@@ -1,30 +1,20 @@
-"""The paper's metrics as Avalanche plugin metrics, right on plain and on online streams.
+"""Accuracy by groups as Avalanche plugin metrics, right on plain and on online streams.
 
 Groups are the experiences that mini-experiences were cut from.
 """
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Sized
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-import torch
 from avalanche.evaluation import PluginMetric
 from avalanche.evaluation.metric_results import MetricValue
-from avalanche.evaluation.metric_utils import get_metric_name
 from torch import Tensor
 
 from avalanche_f2ocl.metrics.accuracy_matrix import average_accuracy, forgetting
-from avalanche_f2ocl.rng import generator
-
-__all__ = [
-    "AccuracyMatrix",
-    "KeyAccuracy",
-    "RandomKeyAccuracy",
-    "UpperBound",
-    "average_accuracy",
-    "f2ocl_metrics",
-    "forgetting",
-]
 
 
 def origin(experience):
@@ -33,8 +23,31 @@ def origin(experience):
     return getattr(experience, "origin_experience", experience).logging()
 
 
+@dataclass
+class StreamCounts:
+    """Answers of one evaluation to one stream.
+
+    Attributes:
+        right, samples: by group, those not trained on left out; all of them under None where the stream has another
+            number of experiences than the training stream, so that they are no groups of it.
+    """
+
+    right: dict[int | None, Any] = field(default_factory=dict)
+    samples: dict[int | None, int] = field(default_factory=dict)
+
+    @property
+    def shares(self) -> dict[int | None, float]:
+        """Share right by group."""
+        return {group: int(right) / self.samples[group] for group, right in self.right.items()}
+
+
 class GroupMetric(PluginMetric):
-    """Share of right answers per group (experience of the test stream) trained on so far.
+    """Share of right answers per group (experience of an evaluated stream) trained on so far.
+
+    Streams that are evaluated are told apart by name; a value's name ends in ``/eval_phase/<stream>_stream``. A stream
+    with as many experiences as the training stream is taken group by group. Any other (one joint test set, say) has no
+    groups: the share over all its samples counts, and a warning says so once. What an evaluation does not give, though
+    an earlier one did, is emitted as NaN: no figure of an earlier evaluation stands for a later one.
 
     Subclasses say which answers of an evaluation mini-batch are right.
 
@@ -44,7 +57,7 @@ class GroupMetric(PluginMetric):
 
     Attributes:
         groups: ids of the experiences trained on, in order.
-        per_group: share right by group id at the last evaluation.
+        evaluated: answers by stream at the last evaluation.
     """
 
     def __init__(self, name: str, at_end: bool = False):
@@ -58,30 +71,25 @@ class GroupMetric(PluginMetric):
 
     def reset(self) -> None:
         self.groups: list[int] = []
-        self.per_group: dict[int, float] = {}
-        self.samples: dict[int, int] = {}
-        self._right: dict[int, Tensor] = {}
+        self.evaluated: dict[str, StreamCounts] = {}
         self._stream_length: int | None = None
+        self._emitted: set[str] = set()
+        self._warned = False
 
     def state(self) -> dict:
         """What a resumed run needs, as plain values; between evaluations."""
-        return {
-            "name": self.name,
-            "groups": self.groups,
-            "per_group": list(self.per_group.items()),
-            "samples": list(self.samples.items()),
-            "stream_length": self._stream_length,
-        }
+        emitted = sorted(self._emitted)
+        return {"name": self.name, "groups": self.groups, "stream_length": self._stream_length, "emitted": emitted}
 
     def load_state(self, state: dict) -> None:
-        """Takes what :meth:`state` gave."""
-        self.groups = list(state["groups"])
-        self.per_group, self.samples = dict(state["per_group"]), dict(state["samples"])
-        self._stream_length = state["stream_length"]
+        """Takes what :meth:`state` gave, also in version 0.1."""
+        self.groups, self._stream_length = list(state["groups"]), state["stream_length"]
+        self._emitted = set(state.get("emitted", ()))
 
     def result(self) -> float | None:
-        """Mean over groups, None before there is anything to average."""
-        return float(np.mean(list(self.per_group.values()))) if self.per_group else None
+        """Mean over the groups of the last evaluation, None before there is anything to average."""
+        shares = [share for counts in self.evaluated.values() for share in counts.shares.values()]
+        return float(np.mean(shares)) if shares else None
 
     def before_training_exp(self, strategy):
         experience = origin(strategy.experience)
@@ -91,43 +99,55 @@ class GroupMetric(PluginMetric):
             self._stream_length = len(stream) if isinstance(stream, Sized) else None
 
     def before_eval(self, strategy):
-        self._right, self.samples, self.per_group = {}, {}, {}
+        self.evaluated = {}
 
     def after_eval_iteration(self, strategy):
-        group = strategy.experience.current_experience
-        if group not in self.groups or (self.at_end and len(self.groups) != self._stream_length):
+        stream, group = strategy.experience.origin_stream, strategy.experience.current_experience
+        counts = self.evaluated.setdefault(stream.name, StreamCounts())
+        if not self.groups or (self.at_end and len(self.groups) != self._stream_length):
+            return
+        if not self._has_groups(stream):
+            group = None
+        elif group not in self.groups:
             return
         right = self.right(strategy)
         if right is not None:
-            self._right[group] = self._right.get(group, 0) + right.sum()
-            self.samples[group] = self.samples.get(group, 0) + len(right)
+            counts.right[group] = counts.right.get(group, 0) + right.sum()
+            counts.samples[group] = counts.samples.get(group, 0) + len(right)
+
+    def _has_groups(self, stream: Any) -> bool:
+        return self._stream_length is None or len(stream) == self._stream_length
 
     def after_eval(self, strategy):
-        self.per_group = {group: int(right) / self.samples[group] for group, right in self._right.items()}
-        self._right = {}
-        return [
-            MetricValue(self, get_metric_name(name, strategy, add_task=False), value, strategy.clock.train_iterations)
-            for name, value in self.values().items()
-            if value is not None
-        ]
+        iterations, results = strategy.clock.train_iterations, []
+        for stream in self.evaluated:
+            for name, value in self.values(stream, iterations).items():
+                full = f"{name}/eval_phase/{stream}_stream"
+                if value is not None or full in self._emitted:
+                    self._emitted.add(full)
+                    results.append(MetricValue(self, full, float("nan") if value is None else value, iterations))
+        return results
 
-    def values(self) -> dict[str, float | None]:
-        """What is emitted after an evaluation, by name."""
-        return {self.name: self.result()}
+    def values(self, stream: str, iterations: int) -> dict[str, float | None]:
+        """What is emitted of a stream after an evaluation, by name.
+
+        Args:
+            stream: its name.
+            iterations: training mini-batches by then.
+        """
+        shares = list(self.evaluated[stream].shares.values())
+        return {self.name: float(np.mean(shares)) if shares else None}
 
     def __str__(self) -> str:
         return self.name
 
 
 class AccuracyMatrix(GroupMetric):
-    """The accuracy matrix, and A_n (mean over groups, and weighted by samples) and F_n from it.
+    """The accuracy matrix of each evaluated stream, and from it A_n (mean over groups, or over samples) and F_n.
 
-    After each ``eval``, one row: the accuracy on each group trained on so far. Evaluating again before the
-    next group replaces the row. A_n and F_n are emitted when the row covers every group so far.
-
-    Attributes:
-        T: ``(n, n)`` float64 after n groups, NaN where nothing was evaluated, rows and columns in the
-            order of training.
+    After each ``eval``, one row: the accuracy on each group trained on so far. Evaluating again before the next group
+    replaces the row; evaluating other groups without training in between completes it. A_n and F_n are emitted when
+    the row covers every group so far. Of a stream without groups, A_n_samples is the accuracy over all its samples.
     """
 
     def __init__(self):
@@ -135,105 +155,79 @@ class AccuracyMatrix(GroupMetric):
 
     def reset(self) -> None:
         super().reset()
-        self._rows: dict[int, dict[int, float]] = {}
+        # By stream and row: mini-batches trained on by then, and accuracy by group.
+        self._rows: dict[str, dict[int, tuple[int, dict[int, float]]]] = {}
+        self._samples: dict[str, dict[int, int]] = {}
 
     def state(self) -> dict:
-        return super().state() | {"rows": [[row, list(accuracy.items())] for row, accuracy in self._rows.items()]}
+        rows = [[s, r, i, list(a.items())] for s, of in self._rows.items() for r, (i, a) in of.items()]
+        samples = [[stream, list(of.items())] for stream, of in self._samples.items()]
+        return super().state() | {"stream_rows": rows, "stream_samples": samples}
 
     def load_state(self, state: dict) -> None:
         super().load_state(state)
-        self._rows = {row: dict(accuracy) for row, accuracy in state["rows"]}
+        # Version 0.1 did not tell streams apart, and did not say when.
+        old = [["test", row, -1, accuracy] for row, accuracy in state.get("rows", ())]
+        self._rows = {}
+        for stream, row, iterations, accuracy in state.get("stream_rows", old):
+            self._rows.setdefault(stream, {})[row] = (iterations, dict(accuracy))
+        samples = state.get("stream_samples", [["test", state.get("samples", ())]])
+        self._samples = {stream: dict(of) for stream, of in samples}
 
     def right(self, strategy) -> Tensor:
         return strategy.mb_output.argmax(1) == strategy.mb_y
 
     @property
     def T(self) -> np.ndarray:
+        """:meth:`matrix` of the stream named "test", else of the one evaluated first."""
+        return self.matrix("test" if "test" in self._rows else next(iter(self._rows), "test"))
+
+    def matrix(self, stream: str) -> np.ndarray:
+        """The accuracy matrix of a stream.
+
+        Args:
+            stream: its name.
+
+        Returns:
+            ``(n, n)`` float64 after n groups, NaN where nothing was evaluated, rows and columns in the
+            order of training.
+        """
         n = len(self.groups)
         T = np.full((n, n), np.nan)
-        for row, accuracy in self._rows.items():
+        for row, (_, accuracy) in self._rows.get(stream, {}).items():
             for column, group in enumerate(self.groups[: row + 1]):
                 T[row, column] = accuracy.get(group, np.nan)
         return T
 
-    def values(self) -> dict[str, float | None]:
-        if not self.per_group:
-            return {}
-        self._rows[len(self.groups) - 1] = self.per_group
-        T = self.T
+    def values(self, stream: str, iterations: int) -> dict[str, float | None]:
+        figures: dict[str, float | None] = {"A_n": None, "A_n_samples": None, "F_n": None}
+        shares, samples = self.evaluated[stream].shares, self.evaluated[stream].samples
+        if None in shares:
+            self._warn(stream)
+            return figures | {"A_n_samples": shares[None]}
+        if not shares:
+            return figures
+        row, rows = len(self.groups) - 1, self._rows.setdefault(stream, {})
+        at, known = rows.get(row, (iterations, {}))
+        by_group = {group: share for group, share in shares.items() if group is not None}
+        rows[row] = iterations, (known if at == iterations else {}) | by_group
+        self._samples.setdefault(stream, {}).update((g, n) for g, n in samples.items() if g is not None)
+        T = self.matrix(stream)
         if np.isnan(T[-1]).any():
-            return {}
+            return figures
         F_n = forgetting(T)
         return {
             "A_n": average_accuracy(T),
-            "A_n_samples": average_accuracy(T, [self.samples[group] for group in self.groups]),
+            "A_n_samples": average_accuracy(T, [self._samples[stream][group] for group in self.groups]),
             # Where an earlier row was not evaluated there is no maximum to take.
             "F_n": None if np.isnan(F_n) else F_n,
         }
 
-
-class KeyAccuracy(GroupMetric):
-    """A_k: how often the nearest key is that of the sample's class."""
-
-    def __init__(self):
-        super().__init__("A_k")
-
-    def right(self, strategy) -> Tensor | None:
-        if not _has_prompts(strategy):
-            return None
-        return strategy.model.class_ids[strategy.mb_prediction.key_rows[:, 0]] == strategy.mb_y
-
-
-class UpperBound(GroupMetric):
-    """UB: accuracy when every sample gets its own class's prompt; at the end of the stream only."""
-
-    def __init__(self):
-        super().__init__("UB", at_end=True)
-
-    def right(self, strategy) -> Tensor | None:
-        if not _has_prompts(strategy):
-            return None
-        return _right_under(strategy, strategy.model.classes.rows(strategy.mb_labels))
-
-
-class RandomKeyAccuracy(GroupMetric):
-    """Accuracy when every sample gets the prompt of a random class; at the end of the stream only."""
-
-    def __init__(self):
-        super().__init__("random_key", at_end=True)
-
-    def before_eval(self, strategy):
-        super().before_eval(strategy)
-        self._draw = generator(getattr(strategy, "seed", 0), "random-key")
-
-    def right(self, strategy) -> Tensor | None:
-        if not _has_prompts(strategy):
-            return None
-        rows = torch.randint(len(strategy.model.classes), strategy.mb_labels.shape, generator=self._draw)
-        return _right_under(strategy, rows)
-
-
-def _has_prompts(strategy) -> bool:
-    """Whether the strategy's predictions retrieve prompts; Avalanche's own, for one, do not."""
-    return getattr(getattr(strategy, "mb_prediction", None), "key_rows", None) is not None
-
-
-def _right_under(strategy, rows: Tensor) -> Tensor:
-    """Right answers under the prompts of ``rows (B,)`` on the CPU; -1 (no such prompt) is never right."""
-    rows = rows.to(strategy.device)
-    prediction = strategy.mb_prediction
-    logits = strategy.model.logits_under(prediction.tokens, rows.clamp(min=0).unsqueeze(1), prediction.unprompted)
-    return (strategy.model.class_ids[logits.argmax(1)] == strategy.mb_y) & (rows >= 0)
-
-
-def f2ocl_metrics() -> list[PluginMetric]:
-    """A_n, A_n_samples, F_n, A_k at every evaluation; UB and random_key at the end of the stream.
-
-    For Avalanche's ``EvaluationPlugin``. Values are fractions; their names end in
-    ``/eval_phase/<stream>_stream``. The last three need prompts: other strategies do not emit them.
-
-    Example:
-        >>> [str(metric) for metric in f2ocl_metrics()]
-        ['A_n', 'A_k', 'UB', 'random_key']
-    """
-    return [AccuracyMatrix(), KeyAccuracy(), UpperBound(), RandomKeyAccuracy()]
+    def _warn(self, stream: str) -> None:
+        if not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"the stream {stream!r} has another number of experiences than the training stream, which has "
+                f"{self._stream_length}: there is no accuracy by groups (A_n, F_n), only A_n_samples, over all samples",
+                stacklevel=2,
+            )

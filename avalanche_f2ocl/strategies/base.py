@@ -6,6 +6,7 @@ from operator import length_hint
 from typing import Any, ClassVar, Literal
 
 import torch
+from avalanche.benchmarks import OnlineCLExperience
 from avalanche.core import SupervisedPlugin
 from avalanche.training.plugins import EvaluationPlugin
 from avalanche.training.plugins.evaluation import default_evaluator
@@ -16,6 +17,7 @@ from avalanche_f2ocl.arguments import check_choice, check_positive_int
 from avalanche_f2ocl.backbone.devices import default_device
 from avalanche_f2ocl.checks import check_labels
 from avalanche_f2ocl.heads import MASKED_LOGIT
+from avalanche_f2ocl.metrics.avalanche_forgetting import warn_of_wrong_forgetting
 from avalanche_f2ocl.models.base import BaseModel
 from avalanche_f2ocl.models.predicting import Prediction
 from avalanche_f2ocl.options import DEFAULT_BACKBONE
@@ -112,7 +114,7 @@ class BaseStrategy(SpelledOut, Resumable, TemplateOverrides, SupervisedTemplate)
         )
         self.plugins = [QuietEvaluator(p) if p is self.evaluator else p for p in self.plugins]
         self.seed, self.on_bad_input = model.config.seed, on_bad_input
-        self.skipped = 0
+        self.skipped, self._warned_of_forgetting = 0, False
         self.undo: Undo | None = None
         self.model.to(self.device)
         self.mb_labels: Any = None
@@ -181,6 +183,12 @@ class BaseStrategy(SpelledOut, Resumable, TemplateOverrides, SupervisedTemplate)
                 stacklevel=2,
             )
         self.skipped += 1
+
+    def _before_training_exp(self, **kwargs):
+        if isinstance(self.experience, OnlineCLExperience) and not self._warned_of_forgetting:
+            self._warned_of_forgetting = True
+            warn_of_wrong_forgetting(self.evaluator.metrics)
+        super()._before_training_exp(**kwargs)
 
     def _before_training_iteration(self, **kwargs):
         self._begun = True

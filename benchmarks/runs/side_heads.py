@@ -89,6 +89,6 @@ class SideHead(AccuracyMatrix):
         self.labels += strategy.mb_labels.tolist()
         return predicted == strategy.mb_y
 
-    def values(self) -> dict[str, float | None]:
-        self.figures = super().values()
+    def values(self, stream: str, iterations: int) -> dict[str, float | None]:
+        self.figures = super().values(stream, iterations)
         return {}

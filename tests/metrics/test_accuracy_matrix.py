@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from avalanche_f2ocl.metrics.groups import average_accuracy, forgetting
+from avalanche_f2ocl.metrics import average_accuracy, forgetting
 
 # Group 1 gets better before it gets worse; what stands above the diagonal must not count.
 T = [

@@ -1,13 +1,16 @@
 """Avalanche's forgetting metrics and ours on an accuracy matrix worked by hand."""
 
+import warnings
 from types import SimpleNamespace
 
 import pytest
 import torch
 from avalanche.benchmarks import benchmark_from_datasets, split_online_stream
 from avalanche.benchmarks.utils import as_classification_dataset
-from avalanche.evaluation.metrics.forgetting_bwt import ExperienceForgetting, StreamForgetting
+from avalanche.evaluation.metrics.forgetting_bwt import ExperienceForgetting, StreamForgetting, forgetting_metrics
+from avalanche.training.plugins import EvaluationPlugin
 
+from avalanche_f2ocl import ViTNCM, online_stream
 from avalanche_f2ocl.datasets.image_tensors import ImageTensors
 from avalanche_f2ocl.metrics.accuracy_matrix import forgetting
 from avalanche_f2ocl.metrics.avalanche_forgetting import OnlineExperienceForgetting, OnlineStreamForgetting
@@ -53,3 +56,20 @@ def test_avalanches_takes_the_first_accuracy_and_goes_wrong_online(benchmark):
     assert play(StreamForgetting(), benchmark, online=False) == pytest.approx(0.2)
     assert play(StreamForgetting(), benchmark, online=True) != pytest.approx(0.2)
     assert play(ExperienceForgetting(), benchmark, online=True) != pytest.approx({0: 0.4, 1: 0.1})
+
+
+def test_a_warning_says_where_avalanches_own_are_wrong(vit, digits):
+    for metrics, online, warned in (
+        (forgetting_metrics(experience=True, stream=True), True, True),
+        (forgetting_metrics(experience=True, stream=True), False, False),
+        ([OnlineStreamForgetting()], True, False),
+    ):
+        strategy = ViTNCM(backbone=vit, evaluator=EvaluationPlugin(*metrics))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for experience in digits.train_stream[:2]:
+                strategy.train(online_stream([experience], 10) if online else experience, eval_streams=[])
+        messages = [str(w.message) for w in caught if "avalanche#1343" in str(w.message)]
+        assert len(messages) == warned
+        if warned:
+            assert "ExperienceForgetting, StreamForgetting" in messages[0]

@@ -6,7 +6,7 @@ import torch
 from avalanche.training.plugins import EvaluationPlugin
 
 from avalanche_f2ocl import F2OCLStrategy, ViTNCM, f2ocl_metrics
-from avalanche_f2ocl.metrics.groups import average_accuracy, forgetting
+from avalanche_f2ocl.metrics import average_accuracy, forgetting
 from tests.helpers import as_tensors, train_online
 
 PREFIX = "/eval_phase/test_stream"

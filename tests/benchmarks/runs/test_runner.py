@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from avalanche_f2ocl.metrics.groups import average_accuracy, forgetting
+from avalanche_f2ocl.metrics import average_accuracy, forgetting
 from benchmarks.runs import runner
 from benchmarks.runs.methods import METHODS, make_strategy
 
