@@ -166,7 +166,7 @@ class BaseStrategy(SpelledOut, Resumable, TemplateOverrides, SupervisedTemplate)
     def _count_known(self) -> None:
         """Passes over a mini-batch that a checkpoint knows, learned or skipped."""
         self.catching_up_batches -= 1
-        self.clock.train_iterations += 1
+        self.clock.after_training_iteration(self)
 
     def _pass_over(self, error: BaseException, bad_input: bool) -> None:
         self._forget_minibatch()
@@ -175,7 +175,7 @@ class BaseStrategy(SpelledOut, Resumable, TemplateOverrides, SupervisedTemplate)
         if self.catching_up_batches:
             self._count_known()
             return
-        self.clock.train_iterations += 1
+        self.clock.after_training_iteration(self)
         if self.skipped == 0:
             warnings.warn(
                 f"a mini-batch was skipped: {type(error).__name__}: {error} (on_bad_input='skip'; "

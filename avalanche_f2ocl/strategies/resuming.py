@@ -17,6 +17,7 @@ from avalanche_f2ocl.models.model_file import (
     saved_backbone,
     write_model_file,
 )
+from avalanche_f2ocl.strategies.known_evaluations import Evaluation, KnownEvaluations, describe
 
 _PLAIN = (bool, int, float, str, tuple, type(None))
 _ENVIRONMENT = {"backbone", "weights", "image_size", "device", "config", "plugins", "evaluator"}
@@ -27,7 +28,7 @@ class Resumable:
     """Mixed into a strategy whose constructor takes keywords only; and gives it ``save``, ``load`` and ``resume``.
 
     Attributes:
-        evaluations: the numbers that each ``eval`` returned.
+        evaluations: what each ``eval`` returned, when and of what.
         catching_up_batches: mini-batches still to come that a checkpoint knows.
     """
 
@@ -38,13 +39,13 @@ class Resumable:
         clock: Any
         evaluator: Any
     _given: dict[str, Any]
-    evaluations: list[dict[str, Any]]
-    _known_evaluations: list[dict[str, Any]]
+    evaluations: list[Evaluation]
+    _known_evaluations: KnownEvaluations
 
     def __new__(cls, *args, **options):
         strategy = super().__new__(cls)
         strategy._given = options
-        strategy.evaluations, strategy._known_evaluations, strategy.catching_up_batches = [], [], 0
+        strategy.evaluations, strategy._known_evaluations, strategy.catching_up_batches = [], KnownEvaluations(), 0
         return strategy
 
     @property
@@ -118,7 +119,8 @@ class Resumable:
 
         Call it in the same script, on the strategy made as before, before the first ``train``. The script then
         passes the same stream again: mini-batches that the checkpoint knows are not learned again, evaluations it
-        knows return what they returned. So the stream must be replayable: the same samples in the same order.
+        knows (by the number of mini-batches before them and the experiences evaluated) return the numbers they
+        returned. So the stream must be replayable: the same samples in the same order, evaluated at the same times.
         While it catches up, ``catching_up`` is True and other plugins see experiences without mini-batches;
         their own state, and that of Avalanche's metrics, is not in the file. On the CPU, with the same number of
         threads, the run ends bit for bit as if it had never stopped.
@@ -143,14 +145,15 @@ class Resumable:
         check_same_run(self, values, path)
         restore_learned(self, tensors, values, path)
         restore_run(self, values)
-        self.evaluations, self._known_evaluations = [], list(values["evaluations"])
+        known = [Evaluation.read(evaluation) for evaluation in values["evaluations"]]
+        self.evaluations, self._known_evaluations = [], KnownEvaluations(known)
         self.catching_up_batches = values["batches_done"]
         return True
 
     @property
     def catching_up(self) -> bool:
         """Whether mini-batches or evaluations are still to come that a checkpoint knows."""
-        return self.catching_up_batches > 0 or len(self._known_evaluations) > 0
+        return self.catching_up_batches > 0 or self._known_evaluations.to_come(self.clock.train_iterations)
 
     def own_tensors(self) -> dict[str, Tensor]:
         """What the strategy has learned beside its model, with a row per class; none as a rule."""
@@ -159,19 +162,34 @@ class Resumable:
     def load_own_tensors(self, tensors: dict[str, Tensor]) -> None:
         """Takes what :meth:`own_tensors` gave."""
 
-    def eval(self, *args, **kwargs):
-        if self._known_evaluations:
-            metrics = self._known_evaluations.pop(0)
-            self.evaluator.last_metric_results = dict(metrics)
-        else:
-            metrics = super().eval(*args, **kwargs)
-        self.evaluations.append({name: value for name, value in metrics.items() if isinstance(value, (int, float))})
+    def eval(self, exp_list, **kwargs):
+        """Avalanche's; while it catches up, what the checkpoint knows.
+
+        Raises:
+            RuntimeError: an evaluation that the checkpoint does not know, of a time before it: the model that it
+                would be of is gone.
+        """
+        experiences = [exp_list] if hasattr(exp_list, "dataset") else list(exp_list)
+        now = self.clock.train_iterations
+        self.evaluations += self._known_evaluations.passed(now)
+        known = self._known_evaluations.take(now, experiences)
+        if known is not None:
+            self.evaluator.last_metric_results = dict(known.metrics)
+            self.evaluations.append(known)
+            return dict(known.metrics)
+        if self.catching_up_batches:
+            raise RuntimeError(
+                f"the checkpoint knows no evaluation of {describe(experiences)} after {now} mini-batches (stream, "
+                "experience, samples): evaluate when and what the interrupted run did, or load() the file instead"
+            )
+        metrics = super().eval(experiences, **kwargs)
+        self.evaluations.append(Evaluation.of(now, experiences, metrics))
         return metrics
 
 
 _RUN = {"skipped", "batches_done", "experiences_done", "evaluations", "metrics"}
-_NO_INFLUENCE = {"eval_mb_size", "eval_every", "peval_mode", "on_bad_input"}
-"""Options that change nothing that is learned."""
+_NO_INFLUENCE = {"eval_mb_size", "on_bad_input"}
+"""Options that change nothing that is learned, nor when it is evaluated."""
 
 
 def learned(strategy: "Resumable") -> Learned:
@@ -181,11 +199,12 @@ def learned(strategy: "Resumable") -> Learned:
 
 def save(strategy: "Resumable", path: str | Path, backbone: bool = False, min_class_count: int = 1) -> None:
     """See :meth:`Resumable.save`."""
+    strategy.evaluations += strategy._known_evaluations.passed(strategy.clock.train_iterations)
     run = {
         "skipped": strategy.skipped,
         "batches_done": strategy.clock.train_iterations,
         "experiences_done": strategy.clock.train_exp_counter,
-        "evaluations": strategy.evaluations,
+        "evaluations": [evaluation.as_values() for evaluation in strategy.evaluations],
         "metrics": [metric.state() for metric in _group_metrics(strategy)],
     }
     write_model_file(learned(strategy), path, strategy.options, run, backbone, min_class_count)
