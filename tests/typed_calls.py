@@ -1,6 +1,6 @@
 """Calls that mypy must refuse, checked by `mypy` in `make test`: an ignore that is not needed is an error there."""
 
-from typing import assert_type
+from typing_extensions import assert_type
 
 from avalanche_f2ocl import F2OCLConfig, F2OCLModel, F2OCLStrategy, FrozenBackbone, FrozenModel, ViTNCM
 from avalanche_f2ocl.baselines import ER, L2P, RandomPrompt

@@ -5,12 +5,13 @@ from contextlib import nullcontext
 from copy import deepcopy
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import torch
 from timm.data import resolve_model_data_config
 from timm.models import VisionTransformer
 from torch import Tensor, nn
+from typing_extensions import Self
 
 from avalanche_f2ocl.arguments import check_choice
 from avalanche_f2ocl.backbone.attention import gradient_attention

@@ -21,6 +21,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
             for row, class_id in enumerate(values["class_ids"])
         ],
         "classes_left_out": values["classes_left_out"],
+        "resolved": values.get("resolved", {}),
         "options": values["options"],
     }
 
@@ -31,11 +32,14 @@ def text(result: dict[str, Any]) -> str:
     shown = [c["name"] or str(c["id"]) for c in classes[:10]]
     more = f" and {len(classes) - 10} more" if len(classes) > 10 else ""
     images = [c["images"] for c in classes if c["images"] is not None]
+    resolved = result["resolved"]
+    width = f", through {resolved['projection']} random features" if resolved.get("projection") else ""
     lines = [
         f"learned by  {result['strategy']}, head {options.get('head', '-')} on {options.get('head_features', '-')}",
         f"backbone    {backbone['name']} at {backbone['image_size']} px, "
         + ("in the file" if backbone["in_file"] else "not in the file")
         + f", SHA-256 {backbone['sha256'][:12]}",
+        f"computed    in {resolved.get('dtype', 'a precision that is not noted')}{width}",
         f"classes     {len(classes)}: {', '.join(shown)}{more}",
     ]
     if images:

@@ -1,11 +1,10 @@
 """F2OCL as a plain PyTorch module: what is saved, exported and served."""
 
 from collections.abc import Callable
-from typing import Self
 
 import torch
 from torch import Tensor, nn
-from typing_extensions import Unpack
+from typing_extensions import Self, Unpack
 
 from avalanche_f2ocl.config import PRESETS, F2OCLConfig
 from avalanche_f2ocl.heads.features import LAST_BLOCKS, feature_count, head_features

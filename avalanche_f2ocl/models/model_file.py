@@ -13,6 +13,7 @@ from avalanche_f2ocl.arguments import check_positive_int
 from avalanche_f2ocl.backbone.weights import vit_from_state
 from avalanche_f2ocl.heads.second_moments import SecondMomentHead
 from avalanche_f2ocl.models.base import BaseModel
+from avalanche_f2ocl.models.resolved import resolved
 from avalanche_f2ocl.safe_file import read_safe_file, write_safe_file
 from avalanche_f2ocl.state.row_adam import StepOptimizer
 from avalanche_f2ocl.state.rows import ClassRows
@@ -105,6 +106,7 @@ def write_model_file(
             "image_size": model.backbone.image_size,
             "sha256": model.backbone.checksum,
         },
+        "resolved": resolved(model.backbone, model.head),
         "class_ids": class_ids,
         "class_names": [[i, model.class_names[i]] for i in class_ids if i in model.class_names],
         "classes_left_out": left_out,

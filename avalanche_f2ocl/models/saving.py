@@ -1,14 +1,17 @@
 """A model to and from a file, without a strategy."""
 
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import Any, ClassVar
 
 import torch
 from torch import nn
+from typing_extensions import Self
 
 from avalanche_f2ocl.backbone.devices import default_device
 from avalanche_f2ocl.models.base import BaseModel
 from avalanche_f2ocl.models.model_file import Learned, read_model_file, restore, saved_backbone, write_model_file
+from avalanche_f2ocl.models.resolved import decided_otherwise, resolved
+from avalanche_f2ocl.options import Precision
 
 
 class SavedModel(BaseModel):
@@ -41,6 +44,7 @@ class SavedModel(BaseModel):
         *,
         weights: str | Path | None = None,
         device: str | torch.device | None = None,
+        precision: Precision | None = None,
     ) -> Self:
         """The model of a file, to predict with or to learn on.
 
@@ -49,6 +53,8 @@ class SavedModel(BaseModel):
             backbone: a timm name or module. Default: from the file, if its weights are in it, else by its name.
             weights: local checkpoint for a named backbone.
             device: default CUDA if there is one, else CPU.
+            precision: of the backbone; default that in which it was learned, since the sums are of that precision's
+                embeddings.
 
         Raises:
             FileNotFoundError: no such file.
@@ -72,6 +78,10 @@ class SavedModel(BaseModel):
             backbone = saved_backbone(tensors, values)
         size = {} if isinstance(backbone, nn.Module) else {"image_size": values["backbone"]["image_size"]}
         device = default_device(device)
-        model = cls.from_options(values["options"], backbone=backbone, weights=weights, device=device, **size)
+        options = values["options"] | ({} if precision is None else {"precision": precision})
+        place: dict[str, Any] = dict(backbone=backbone, weights=weights, device=device, **size)
+        model = cls.from_options(options, **place)
+        if other := decided_otherwise(values | {"options": options}, tensors, resolved(model.backbone, model.head)):
+            model = cls.from_options(options | other, **place)
         restore(Learned(model, cls.saved_as, model.optimizer), tensors, values, path)
         return model.to(device)

@@ -1,8 +1,6 @@
 """F2OCL as an Avalanche strategy."""
 
-from typing import Self
-
-from typing_extensions import Unpack
+from typing_extensions import Self, Unpack
 
 from avalanche_f2ocl.config import PRESETS
 from avalanche_f2ocl.models.f2ocl import F2OCLModel

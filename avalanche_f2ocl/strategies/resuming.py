@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from avalanche_f2ocl.models.model_file import (
     saved_backbone,
     write_model_file,
 )
+from avalanche_f2ocl.models.resolved import decided_otherwise, resolved
 from avalanche_f2ocl.strategies.known_evaluations import Evaluation, KnownEvaluations, describe
 
 _PLAIN = (bool, int, float, str, tuple, type(None))
@@ -99,7 +101,8 @@ class Resumable:
         Args:
             path: written by :meth:`save`.
             backbone: as the constructor's. Default: from the file, if its weights are in it, else loaded by its name.
-            **options: over those of the file; also ``weights``, ``device``, ``plugins``, ``evaluator``.
+            **options: over those of the file; also ``weights``, ``device``, ``plugins``, ``evaluator``. Precision and
+                the width of a projection are by default those with which it was learned.
 
         Raises:
             FileNotFoundError: no such file.
@@ -109,7 +112,11 @@ class Resumable:
         if backbone is None:
             backbone = saved_backbone(tensors, values)
         size = {} if isinstance(backbone, nn.Module) else {"image_size": values["backbone"]["image_size"]}
-        strategy = cls(backbone=backbone, **{**size, **values["options"], **options})
+        given = {**size, **values["options"], **options}
+        strategy = cls(backbone=backbone, **given)
+        here = resolved(strategy.model.backbone, strategy.model.head)
+        if other := decided_otherwise(values | {"options": given}, tensors, here):
+            strategy = cls(backbone=backbone, **{**given, **other})
         restore_learned(strategy, tensors, values, path)
         strategy.clock.train_exp_counter = values.get("experiences_done", 0)
         return strategy
@@ -123,7 +130,7 @@ class Resumable:
         returned. So the stream must be replayable: the same samples in the same order, evaluated at the same times.
         While it catches up, ``catching_up`` is True and other plugins see experiences without mini-batches;
         their own state, and that of Avalanche's metrics, is not in the file. On the CPU, with the same number of
-        threads, the run ends bit for bit as if it had never stopped.
+        threads (a warning says where it is another), the run ends bit for bit as if it had never stopped.
 
         Args:
             path: written by :meth:`save` or :class:`avalanche_f2ocl.CheckpointPlugin`.
@@ -224,11 +231,26 @@ def check_same_run(strategy: "Resumable", values: Mapping[str, Any], path: str |
     """Raises ``ValueError`` unless a checkpoint is of a run like the strategy's, with all its classes."""
     check_origin(learned(strategy), values, path)
     options, mine = values["options"], strategy.options
-    names = sorted((options.keys() | mine.keys()) - _NO_INFLUENCE)
+    # What precision and projection came out as is compared below.
+    skipped = _NO_INFLUENCE | ({"precision", "projection"} if "resolved" in values else set())
+    names = sorted((options.keys() | mine.keys()) - skipped)
     other = [name for name in names if options.get(name) != mine.get(name)]
     if other:
         differences = ", ".join(f"{name}={options.get(name)!r} there, {mine.get(name)!r} here" for name in other)
         raise ValueError(f"{str(path)!r} was saved with other options: {differences}")
+    here, there = resolved(strategy.model.backbone, strategy.model.head), values.get("resolved", {})
+    for name, option in (("dtype", "precision"), ("projection", "projection")):
+        if there.get(name, here[name]) != here[name]:
+            raise ValueError(
+                f"{str(path)!r} was learned with {name} {there[name]}, this machine decides for {here[name]}: sums of "
+                f"both do not go together; make the strategy with {option}={there[name]!r}"
+            )
+    if there.get("threads", here["threads"]) != here["threads"]:
+        warnings.warn(
+            f"{str(path)!r} was written with {there['threads']} threads, here are {here['threads']}: the run goes on, "
+            "but not bit for bit as without the interruption",
+            stacklevel=3,
+        )
     if values["classes_left_out"]:
         raise ValueError(f"{str(path)!r} was saved without {values['classes_left_out']} classes: load it instead")
     if values["metrics"] and [m.name for m in _group_metrics(strategy)] != [m["name"] for m in values["metrics"]]:

@@ -26,10 +26,11 @@ from avalanche.training.plugins import EvaluationPlugin
 
 from avalanche_f2ocl import f2ocl_metrics
 from avalanche_f2ocl.backbone.weights import MICRO_VIT, load_vit
-from avalanche_f2ocl.config import HeadOptions
 from avalanche_f2ocl.evaluation.anytime import run_anytime
 from avalanche_f2ocl.evaluation.by_groups import run_online
 from avalanche_f2ocl.metrics.groups import AccuracyMatrix
+from avalanche_f2ocl.models.resolved import resolved
+from avalanche_f2ocl.options import HeadOptions
 from avalanche_f2ocl.strategies.base import BaseStrategy
 from benchmarks.runs.cache import QueryCache
 from benchmarks.runs.methods import METHODS, make_strategy
@@ -166,6 +167,7 @@ def run(args: argparse.Namespace) -> dict[str, tuple[dict, np.ndarray, np.ndarra
         "test_per_class": args.held_out or args.test_per_class,
         "seed": args.seed,
         "versions": {name: version(name) for name in PACKAGES} | {"python": platform.python_version()},
+        "resolved": resolved(backbone, strategy.model.head),
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
     }
     config = {"stream": args.stream, "groups": args.groups, "held_out": args.held_out}

@@ -6,10 +6,10 @@ import numpy as np
 from torch import Tensor
 
 from avalanche_f2ocl.backbone.vit import PromptableViT
-from avalanche_f2ocl.config import HeadOptions
 from avalanche_f2ocl.heads.features import feature_count, head_features
 from avalanche_f2ocl.heads.make import make_head
 from avalanche_f2ocl.metrics.groups import AccuracyMatrix
+from avalanche_f2ocl.options import HeadOptions
 
 
 def by_class(answers: Any) -> tuple[np.ndarray, np.ndarray]:

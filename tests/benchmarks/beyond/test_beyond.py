@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from avalanche_f2ocl.config import HeadOptions
+from avalanche_f2ocl.options import HeadOptions
 from benchmarks.beyond import __main__ as beyond
 from benchmarks.runs import runner
 from benchmarks.runs.methods import METHODS

@@ -9,8 +9,8 @@ from benchmarks.runs.methods import METHODS, make_strategy
 
 KEYS = {
     "method", "dataset", "backbone", "weights_sha256", "image_size", "train_per_class", "test_per_class", "seed",
-    "config", "versions", "device", "T", "A_n", "A_n_samples", "F_n", "A_k", "UB", "random_key", "prompt_norm",
-    "key_histogram", "A_n_by_keys", "seconds", "peak_memory_bytes",
+    "config", "versions", "resolved", "device", "T", "A_n", "A_n_samples", "F_n", "A_k", "UB", "random_key",
+    "prompt_norm", "key_histogram", "A_n_by_keys", "seconds", "peak_memory_bytes",
 }  # fmt: skip
 
 

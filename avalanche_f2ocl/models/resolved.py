@@ -1,0 +1,54 @@
+"""What a machine decided where options leave it open: precision, width of a random projection, threads."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from avalanche_f2ocl.heads import EnsembleHead, RidgeHead
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+def resolved(backbone: Any, head: "nn.Module | Any") -> dict[str, Any]:
+    """What was decided for a model, as JSON knows it.
+
+    Args:
+        backbone: a :class:`avalanche_f2ocl.backbone.PromptableViT`.
+        head: the model's.
+
+    Returns:
+        ``dtype`` of the backbone; ``projection``, features of a ridge head's random projection, None without; CPU
+        ``threads``, on whose number the last bits of sums depend.
+    """
+    single = head.heads[0] if isinstance(head, EnsembleHead) else head
+    projection = single.projection if isinstance(single, RidgeHead) else None
+    width = None if projection is None else projection.matrix.shape[1]
+    dtype = str(backbone.dtype).removeprefix("torch.")
+    return {"dtype": dtype, "projection": width, "threads": torch.get_num_threads()}
+
+
+def decided_otherwise(
+    values: Mapping[str, Any], tensors: Mapping[str, Tensor], here: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Options under which this machine decides as the one that wrote a file.
+
+    Args:
+        values, tensors: of the file; version 0.1 wrote no decisions, but the tensors tell a width.
+        here: :func:`resolved` of a model made with the file's options.
+
+    Returns:
+        ``precision`` and ``projection`` where they were left open and came out otherwise.
+    """
+    options, there = values["options"], dict(values.get("resolved", {}))
+    for name in ("model.head.moment", "model.head.heads.0.moment"):
+        if name in tensors:
+            there.setdefault("projection", len(tensors[name]))
+    other = {}
+    if options.get("precision") == "auto" and there.get("dtype", here["dtype"]) != here["dtype"]:
+        other["precision"] = there["dtype"]
+    if options.get("projection", 0) is None and here["projection"] not in (None, there.get("projection")):
+        other["projection"] = there["projection"]
+    return other
