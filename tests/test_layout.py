@@ -126,6 +126,7 @@ def test_the_check_sees_circles_and_arrows(tmp_path):
 
 
 ABOUT_SEVERAL = {
+    "surroundings",
     "avalanche_checkpointing",
     "beyond",
     "commands",

@@ -33,8 +33,8 @@ class ImagePreparation(nn.Module):
     ) -> None:
         super().__init__()
         self.image_size, self.interpolation, self.inputs = image_size, interpolation, inputs
-        self.register_buffer("mean", torch.tensor(mean).view(1, 3, 1, 1), persistent=False)
-        self.register_buffer("std", torch.tensor(std).view(1, 3, 1, 1), persistent=False)
+        self.register_buffer("mean", torch.tensor(mean, dtype=torch.float32).view(1, 3, 1, 1), persistent=False)
+        self.register_buffer("std", torch.tensor(std, dtype=torch.float32).view(1, 3, 1, 1), persistent=False)
 
     @torch.no_grad()
     def forward(self, images: Tensor) -> Tensor:

@@ -57,14 +57,14 @@ def load_vit(
         raise FileNotFoundError(f"weights={str(weights)!r}: no such file")
     size: dict[str, Any] = {} if image_size is None else {"img_size": image_size}
     if backbone == MICRO_VIT:
-        return _micro_vit(weights, size)
+        return _micro_vit(weights, size).float()
     _check_name(backbone)
     if weights is not None:
         vit = _check_kind(timm.create_model(backbone, num_classes=0, **size), backbone)
         _load_checkpoint(vit, weights)
-        return vit
+        return vit.float()
     try:
-        return _check_kind(timm.create_model(backbone, pretrained=True, num_classes=0, **size), backbone)
+        return _check_kind(timm.create_model(backbone, pretrained=True, num_classes=0, **size), backbone).float()
     except OSError as error:
         raise OSError(
             f"the weights of {backbone!r} could not be downloaded ({type(error).__name__}). "

@@ -39,7 +39,7 @@ class RandomProjection(nn.Module):
 
     def draw(self, width: int) -> None:
         """Draws the matrix for ``width`` features."""
-        matrix = torch.randn(self.dim, width, generator=generator(self.seed, "projection", width))
+        matrix = torch.randn(self.dim, width, generator=generator(self.seed, "projection", width), dtype=torch.float32)
         digest = bytearray(hashlib.sha256(matrix.numpy().tobytes()).digest())
         self.matrix = matrix.to(self.matrix.device)
         self.checksum = torch.frombuffer(digest, dtype=torch.uint8).clone().to(self.checksum.device)

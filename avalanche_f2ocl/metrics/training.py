@@ -74,7 +74,8 @@ class ChosenKeys(PluginMetric):
 
     def after_eval_iteration(self, strategy):
         prediction = getattr(strategy, "mb_prediction", None)
-        if prediction is not None and prediction.key_rows is not None:
+        # Before training there is no key.
+        if prediction is not None and prediction.key_rows is not None and prediction.key_rows.shape[1] > 0:
             self._rows.append(prediction.key_rows[:, 0])
 
     def after_eval(self, strategy):

@@ -21,12 +21,15 @@ from avalanche_f2ocl.options import DEFAULT_BACKBONE, EncoderOptions
 from avalanche_f2ocl.signatures import SpelledOut
 from avalanche_f2ocl.state.class_table import ClassTable
 from avalanche_f2ocl.state.row_adam import StepOptimizer, remove_row
-from avalanche_f2ocl.state.rows import ClassRows, Undoable
+from avalanche_f2ocl.state.rows import ClassRows, Undoable, move_only
 from avalanche_f2ocl.state.undo import Undo
 
 
 class BaseModel(SpelledOut, Predictor):
     """Frozen backbone, class table and head; learns one mini-batch at a time, classes as they come.
+
+    Precision is an option of the backbone and sums are float64, so ``model.float()``, ``.half()`` and ``.double()``
+    change nothing; ``.to(device)`` moves all of it.
 
     A mini-batch passes through phases, which :meth:`learn_batch` walks here and
     :func:`avalanche_f2ocl.strategies.plugins.phase_plugins` walks in Avalanche's loop: :meth:`begin_batch`;
@@ -154,7 +157,7 @@ class BaseModel(SpelledOut, Predictor):
         optimizer.step()
 
     def learn(self, images: Tensor, labels: Tensor | Sequence[int] | Sequence[str]) -> None:
-        """One online update. If it raises, the model is unchanged.
+        """One online update, also under ``no_grad`` or ``inference_mode``. If it raises, the model is unchanged.
 
         Args:
             images: ``(B, C, H, W)`` as in :meth:`forward`.
@@ -173,7 +176,7 @@ class BaseModel(SpelledOut, Predictor):
         self.check(images)
         ids, names = self._ids(labels)
         labels = check_labels(ids, len(images))
-        with self.undo(self.optimizer) as undo:
+        with torch.inference_mode(False), torch.enable_grad(), self.undo(self.optimizer) as undo:
             undo.save_attributes(self, "class_names")
             self.class_names = names
             batch = self.begin_batch(images.to(self.device), labels)
@@ -250,6 +253,9 @@ class BaseModel(SpelledOut, Predictor):
             follower.forget_class(class_id, row)
         if len(self.classes) == 0:
             self.batches = 0
+
+    def _apply(self, fn: Callable, recurse: bool = True) -> Self:
+        return super()._apply(move_only(fn), recurse)
 
     def get_extra_state(self) -> Tensor:
         return torch.tensor(self.batches)

@@ -81,13 +81,15 @@ def write_model_file(
 
     Raises:
         OSError: it cannot be written; an old file is left as it was.
-        ValueError, TypeError: ``min_class_count`` is no positive int.
+        ValueError, TypeError: ``min_class_count`` is no positive int, or leaves no class.
     """
     check_positive_int("min_class_count", min_class_count)
     model, tensors, left_out = learned.model, learned.tensors(), 0
     if min_class_count > 1:
         kept = model.head.used("counts").cpu() >= min_class_count
         left_out = int((~kept).sum())
+        if left_out and not kept.any():
+            raise ValueError(f"min_class_count={min_class_count}: no class has as many samples, so none would be left")
         names = learned.class_row_names()
         tensors = {name: t[kept[: len(t)]] if name in names else t for name, t in tensors.items()}
         rows = (~kept).nonzero().squeeze(1).to(model.device)
@@ -210,5 +212,7 @@ def _check_tensors(learned: Learned, parts: dict[str, dict[str, Tensor]], path: 
     trained = {name for name, _, _ in learned.trained()}
     for name, tensor in parts["optimizer"].items():
         parameter, _, _ = name.rpartition(".")
-        if parameter not in trained or len(tensor) > len(saved[parameter]):
+        if parameter not in trained or tensor.dim() == 0 or len(tensor) > len(saved[parameter]):
             refuse(f"the optimiser's {name} belongs to nothing here")
+        if tensor.dim() > 1 and tensor.shape[1:] != saved[parameter].shape[1:]:
+            refuse(f"the optimiser's {name} is {tuple(tensor.shape)}, the parameter {tuple(saved[parameter].shape)}")

@@ -9,6 +9,7 @@ from torch.nn import functional as F
 from avalanche_f2ocl.losses import key_loss
 from avalanche_f2ocl.rng import generator
 from avalanche_f2ocl.state.class_means import ClassMeans, mask_unseen
+from avalanche_f2ocl.state.prompts import initial_prompt
 from avalanche_f2ocl.state.rows import ClassRows
 
 
@@ -73,8 +74,8 @@ class GradientKeys(ClassRows):
     def add_classes(self, ids: Tensor) -> None:
         """Adds a random key for each of the class ids ``(N,)``, int64 on the CPU."""
         new = self.add_rows(len(ids))
-        draws = [torch.rand(self.dim, generator=generator(self.seed, "key", class_id)) for class_id in ids.tolist()]
-        self.keys[new] = (torch.stack(draws) * 2 - 1).to(self.keys.device, non_blocking=True)
+        draws = [initial_prompt("uniform", (self.dim,), generator(self.seed, "key", c)) for c in ids.tolist()]
+        self.keys[new] = torch.stack(draws).to(self.keys.device, non_blocking=True)
 
     def vectors(self) -> Tensor:
         """All keys, ``(C, D)`` float32."""

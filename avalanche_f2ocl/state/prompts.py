@@ -115,7 +115,7 @@ class OnePrompt(Undoable):
         super().__init__()
         self.prompts = nn.Parameter(initial_prompt(init, (1, length, dim), generator(seed, "shared-prompt")))
         if drift:
-            self.register_buffer("drift", torch.zeros(1, drift))
+            self.register_buffer("drift", torch.zeros(1, drift, dtype=torch.float32))
 
     def add_classes(self, ids: Tensor) -> None:
         """Nothing to add."""
@@ -146,10 +146,10 @@ def initial_prompt(init: str, shape: tuple[int, ...], draw: torch.Generator) -> 
         draw: the generator.
     """
     if init == "uniform":
-        return torch.rand(shape, generator=draw) * 2 - 1
+        return torch.rand(shape, generator=draw, dtype=torch.float32) * 2 - 1
     if init == "normal":
-        return torch.randn(shape, generator=draw) * 0.02
-    return torch.zeros(shape)
+        return torch.randn(shape, generator=draw, dtype=torch.float32) * 0.02
+    return torch.zeros(shape, dtype=torch.float32)
 
 
 def elect(rows: Tensor, num_rows: int, election: str, draw: torch.Generator) -> Tensor:

@@ -8,7 +8,13 @@ from torch import Tensor, nn
 
 
 class Undoable(nn.Module):
-    """Part of a model that an :class:`avalanche_f2ocl.state.undo.Undo` block can put back as it was."""
+    """Part of a model that an :class:`avalanche_f2ocl.state.undo.Undo` block can put back as it was.
+
+    Attributes:
+        in_block: whether such a block is open.
+    """
+
+    in_block = False
 
     def undo_growth(self) -> Callable[[], None]:
         """What takes back that something was added; asked for when the block begins."""
@@ -23,6 +29,16 @@ class Undoable(nn.Module):
 
     def end_block(self, keep: bool) -> None:
         """It ends, and changes that waited are made or dropped."""
+
+
+def move_only(fn: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
+    """Of what ``module.to``, ``.float()`` and their like do to a tensor, the move to a device: sums stay exact."""
+
+    def moved(tensor: Tensor) -> Tensor:
+        result = fn(tensor)
+        return result if result.dtype == tensor.dtype else tensor.to(result.device)
+
+    return moved
 
 
 def nothing() -> None:
@@ -157,6 +173,9 @@ class ClassRows(Undoable):
                 tensor.data = kept
             else:
                 setattr(self, name, kept)
+
+    def _apply(self, fn, recurse=True):
+        return super()._apply(move_only(fn), recurse)
 
     def _save_to_state_dict(self, destination, prefix, keep_vars):
         super()._save_to_state_dict(destination, prefix, keep_vars)

@@ -25,6 +25,9 @@ class Undo:
         parts: what is learned.
         optimizer: its steps are noted; None, or something that is no torch optimiser, has nothing to note.
 
+    Raises:
+        RuntimeError: on entering, one of the parts is in another such block.
+
     Example:
         >>> from avalanche_f2ocl.state.class_means import ClassMeans
         >>> means = ClassMeans(dim=1)
@@ -69,6 +72,13 @@ class Undo:
                         self._log.append(partial(_put, optimizer.state, param, deepcopy(optimizer.state.get(param))))
 
     def __enter__(self) -> "Undo":
+        if any(part.in_block for part in self._parts):
+            raise RuntimeError(
+                "a mini-batch is being learned already: model.learn() does not go inside another's learning, "
+                "in a callback of its strategy, say, or in another thread"
+            )
+        for part in self._parts:
+            part.in_block = True
         self._log.extend(part.undo_growth() for part in self._parts)
         for part in self._parts:
             part.begin_block()
@@ -80,6 +90,7 @@ class Undo:
         if isinstance(self._optimizer, Optimizer):
             self._hook.remove()
         for part in self._parts:
+            part.in_block = False
             part.end_block(keep=error is None)
         if error is not None:
             if isinstance(error, torch.cuda.OutOfMemoryError):

@@ -29,6 +29,9 @@ from avalanche_f2ocl.strategies.quiet_evaluator import QuietEvaluator
 from avalanche_f2ocl.strategies.resuming import Resumable
 from avalanche_f2ocl.strategies.template_overrides import NoOptimizer, TemplateOverrides
 
+MOST_COLUMNS = 2**20
+"""Columns of a strategy's logits at most; 10 samples then take 40 MB."""
+
 
 class BaseStrategy(SpelledOut, Resumable, TemplateOverrides, SupervisedTemplate):
     """Base of the strategies: task-free, one online update per mini-batch.
@@ -205,6 +208,11 @@ class BaseStrategy(SpelledOut, Resumable, TemplateOverrides, SupervisedTemplate)
                 f"labels hold {int(host_labels.min())}: in Avalanche a class id is a column of the logits, "
                 "so it must be 0 or more (F2OCLModel alone takes any integers)"
             )
+        if host_labels.max() >= MOST_COLUMNS:
+            raise ValueError(
+                f"labels hold {int(host_labels.max())}: in Avalanche a class id is a column of the logits, so it must "
+                f"be below {MOST_COLUMNS}; number the classes from 0, or use the model without Avalanche"
+            )
         self.mb_labels = host_labels
         self.mbatch = [t.to(self.device, non_blocking=True) for t in (images, labels.long(), *rest)]
         self.checked_minibatch = tuple(self.mbatch)
@@ -226,8 +234,9 @@ class BaseStrategy(SpelledOut, Resumable, TemplateOverrides, SupervisedTemplate)
         return columns
 
     def criterion(self):
-        """Zero: the losses come from plugins."""
-        return self._make_empty_loss()
+        """Zero in training, where the losses come from plugins; NaN in evaluation, where there is none."""
+        empty = self._make_empty_loss()
+        return empty if self.is_training else empty + float("nan")
 
     def backward(self):
         if self.loss.requires_grad:

@@ -40,7 +40,8 @@ class Evaluation:
 
 def describe(experiences: Iterable[Any]) -> list[list[Any]]:
     """Stream, number and samples of each experience."""
-    return [[e.origin_stream.name, e.current_experience, len(e.dataset)] for e in experiences]
+    readable = (e.logging() if hasattr(e, "logging") else e for e in experiences)
+    return [[e.origin_stream.name, e.current_experience, len(e.dataset)] for e in readable]
 
 
 class KnownEvaluations:

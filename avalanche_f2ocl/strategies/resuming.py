@@ -4,6 +4,7 @@ import inspect
 import json
 import warnings
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -112,14 +113,25 @@ class Resumable:
         if backbone is None:
             backbone = saved_backbone(tensors, values)
         size = {} if isinstance(backbone, nn.Module) else {"image_size": values["backbone"]["image_size"]}
-        given = {**size, **values["options"], **options}
+        given = {**size, **cls._as_config(values["options"], path), **options}
         strategy = cls(backbone=backbone, **given)
         here = resolved(strategy.model.backbone, strategy.model.head)
-        if other := decided_otherwise(values | {"options": given}, tensors, here):
+        if other := decided_otherwise(values | {"options": values["options"] | options}, tensors, here):
             strategy = cls(backbone=backbone, **{**given, **other})
         restore_learned(strategy, tensors, values, path)
         strategy.clock.train_exp_counter = values.get("experiences_done", 0)
         return strategy
+
+    @classmethod
+    def _as_config(cls, options: Mapping[str, Any], path: str | Path) -> dict[str, Any]:
+        """A file's options as the constructor's: the model's as one config, so that a subclass may fix some of them."""
+        config_type = cls.model_type.config_type  # type: ignore[attr-defined]  # of the strategy it is mixed into
+        names = {field.name for field in fields(config_type)}
+        loop = {name: value for name, value in options.items() if name not in names}
+        if strange := loop.keys() & (_ENVIRONMENT | {"self"}):
+            raise ValueError(f"{str(path)!r} holds {sorted(strange)} among its options, which no file of ours does")
+        config = config_type(**{name: value for name, value in options.items() if name in names})
+        return {"config": config, **loop}
 
     def resume(self, path: str | Path, *, missing_ok: bool = False) -> bool:
         """Goes on with a run that a checkpoint was made of.

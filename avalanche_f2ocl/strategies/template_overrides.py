@@ -47,7 +47,9 @@ class TemplateOverrides:
 
     def make_eval_dataloader(self, shuffle=False, **kwargs):
         """Avalanche's splits the data among processes; here they split each mini-batch."""
-        self.dataloader = self._loader(kwargs, batch_size=self.eval_mb_size, shuffle=shuffle)
+        # A loader draws even where it does not shuffle.
+        draw = generator(self.seed, "eval", self.clock.train_iterations)
+        self.dataloader = self._loader(kwargs, draw, batch_size=self.eval_mb_size, shuffle=shuffle)
 
     def _loader(self, given, draw=None, **options):
         options = self._obtain_common_dataloader_parameters(

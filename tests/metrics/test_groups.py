@@ -7,6 +7,7 @@ from avalanche.training.plugins import EvaluationPlugin
 
 from avalanche_f2ocl import F2OCLStrategy, ViTNCM, f2ocl_metrics
 from avalanche_f2ocl.metrics import average_accuracy, forgetting
+from avalanche_f2ocl.rng import generator
 from tests.helpers import as_tensors, train_online
 
 PREFIX = "/eval_phase/test_stream"
@@ -77,6 +78,22 @@ def test_random_key_is_reproducible_and_not_the_oracle(vit, digits):
         train_online(strategy, digits.train_stream)
         values.append(strategy.eval(digits.test_stream))
     assert values[0]["random_key" + PREFIX] == values[1]["random_key" + PREFIX] < values[0]["UB" + PREFIX]
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_random_key_by_hand(seed, vit, digits, evaluator):
+    """Each image under the prompt of a class drawn by the seed, whatever its label is."""
+    strategy = F2OCLStrategy(backbone=vit, prompt_length=3, seed=seed, evaluator=evaluator)
+    train_online(strategy, digits.train_stream)
+    metrics, model, shares = strategy.eval(digits.test_stream), strategy.model, []
+    draw = generator(seed, "random-key")
+    for experience in digits.test_stream:  # one mini-batch each
+        images, labels = as_tensors(experience)
+        rows = torch.randint(10, (len(labels),), generator=draw)
+        scores = model.head.logits(model.backbone.encode(images, model.pool.prompts[rows].detach()))
+        shares.append((model.class_ids[scores.argmax(1)] == labels).double().mean().item())
+        assert not torch.equal(rows, model.classes.rows(labels))
+    assert metrics["random_key" + PREFIX] == pytest.approx(np.mean(shares))
 
 
 def test_groups_not_trained_on_do_not_count(vit, digits, evaluator):

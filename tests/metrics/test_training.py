@@ -96,3 +96,12 @@ def test_wandb_offline(vit, digits, tmp_path, monkeypatch):
     assert logged["GradientNorm/train_phase/train_online_stream"] > 0
     assert {"A_n/eval_phase/test_stream", "ChosenKeys/eval_phase/test_stream"} <= logged.keys()
     assert list(tmp_path.glob("wandb/offline-run-*/*.wandb"))
+
+
+@pytest.mark.parametrize("make", [F2OCLStrategy, F2OCLStrategy.best, ViTNCM])
+def test_an_evaluation_before_training(make, vit, digits):
+    strategy = make(backbone=vit, evaluator=EvaluationPlugin(*training_metrics()), eval_every=0)
+    metrics = strategy.eval(digits.test_stream[:1])
+    assert not any("ChosenKeys" in name or "PromptNorm" in name for name in metrics)
+    strategy.train(digits.train_stream[0], eval_streams=[digits.test_stream[:1]])
+    assert any("Loss_MB" in name for name in strategy.evaluator.get_last_metrics())

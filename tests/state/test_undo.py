@@ -4,14 +4,15 @@ from functools import partial
 
 import pytest
 import torch
+from avalanche.core import SupervisedPlugin
 
-from avalanche_f2ocl import F2OCLModel
+from avalanche_f2ocl import F2OCLModel, FrozenBackbone
 from avalanche_f2ocl.state.class_means import ClassMeans
 from avalanche_f2ocl.state.row_adam import RowAdam
 from avalanche_f2ocl.state.rows import ClassRows
 from avalanche_f2ocl.state.undo import Undo
 from benchmarks.trust.bad_batches import same
-from tests.helpers import assert_same_state, learned
+from tests.helpers import as_tensors, assert_same_state, learned
 
 
 class Rows(ClassRows):
@@ -126,3 +127,21 @@ def test_running_out_of_memory_frees_what_the_step_held_before_it_is_taken_back(
         undo._log.append(lambda: held.append(held[0]()))
         forward()
     assert held[1] is None
+
+
+@pytest.mark.parametrize("head", ["ncm", "ridge"])
+def test_a_mini_batch_inside_another_is_refused_and_nothing_is_counted(head, vit, digits):
+    class LearnsMore(SupervisedPlugin):
+        def after_backward(self, strategy, **kwargs):
+            strategy.model.learn(strategy.mb_x, strategy.mb_y)
+
+    strategy = FrozenBackbone(backbone=vit, head=head, projection=0, evaluator=None, plugins=[LearnsMore()])
+    before = learned(strategy.model)
+    with pytest.raises(RuntimeError, match="being learned already"):
+        strategy.train(digits.train_stream[0], eval_streams=[])
+    assert_same_state(learned(strategy.model), before)
+    images, labels = as_tensors(digits.train_stream[0])
+    strategy.model.learn(images, labels)
+    assert int(strategy.model.head.used("counts").sum()) == len(images)
+    if head == "ridge":
+        assert int(strategy.model.head.total) == len(images)

@@ -1,6 +1,7 @@
 """What is particular to F2OCL; what every strategy does is in tests/contracts."""
 
 import pytest
+import torch
 from avalanche.training.plugins import EvaluationPlugin
 
 from avalanche_f2ocl import (
@@ -14,6 +15,7 @@ from avalanche_f2ocl import (
     f2ocl_metrics,
 )
 from avalanche_f2ocl.evaluation.by_groups import run_online
+from tests.helpers import train_online
 
 
 def result(strategy_class, stream, **options):
@@ -73,3 +75,23 @@ def test_a_training_loss_is_reported(vit, digits):
     strategy = F2OCLStrategy(backbone=vit, evaluator=evaluator)
     metrics = strategy.train(digits.train_stream[0], eval_streams=[])
     assert 0 < next(iter(metrics.values())) < 10
+
+
+def test_an_evaluation_draws_nothing_and_gives_no_loss(vit, digits):
+    from avalanche.evaluation.metrics import loss_metrics
+
+    strategy = F2OCLStrategy(backbone=vit, prompt_length=2, evaluator=EvaluationPlugin(loss_metrics(stream=True)))
+    train_online(strategy, digits.train_stream[:1])
+    before = torch.random.get_rng_state()
+    metrics = strategy.eval(digits.test_stream[:1])
+    assert torch.equal(torch.random.get_rng_state(), before)
+    assert torch.tensor(metrics["Loss_Stream/eval_phase/test_stream"]).isnan()
+
+
+def test_a_class_id_too_large_for_a_column_is_refused(vit):
+    strategy = F2OCLStrategy(backbone=vit, prompt_length=2, evaluator=None)
+    strategy.mbatch = [torch.zeros(2, 3, 32, 32, dtype=torch.uint8), torch.tensor([0, 30_000_000])]
+    with pytest.raises(ValueError, match="labels hold 30000000: .* must be below 1048576"):
+        strategy._unpack_minibatch()
+    strategy.model.learn(strategy.mbatch[0], torch.tensor([-(2**63), 2**63 - 1]))
+    assert strategy.model.class_ids.tolist() == [-(2**63), 2**63 - 1]

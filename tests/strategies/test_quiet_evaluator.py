@@ -68,7 +68,7 @@ def test_values_and_logger_calls_are_those_of_the_plain_evaluator(vit, digits):
         return logger.values, logger.calls
 
     values, calls = run(quiet=True)
-    assert (values, calls) == run(quiet=False)
+    assert str((values, calls)) == str(run(quiet=False))  # in which NaN is like NaN
     assert len(values) > 5 and len(calls) > 1
 
 

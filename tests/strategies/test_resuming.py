@@ -274,3 +274,46 @@ def test_a_skipped_minibatch_counts_where_a_run_is_resumed(fails, vit, digits, p
         assert strategy.skipped == 1 and strategy.model.batches == 3 and not strategy.catching_up
         ends.append(learned(strategy).tensors())
     assert all(torch.equal(ends[0][name], ends[1][name]) for name in ends[0])
+
+
+class Fixed(F2OCLStrategy):
+    """A subclass that fixes an option."""
+
+    def __init__(self, *, mine=3, **options):
+        super().__init__(temperature=0.5, **options)
+        self.mine = mine
+
+
+def test_a_subclass_that_fixes_an_option_saves_what_the_model_has(vit, digits, path):
+    strategy = train_online(Fixed(backbone=vit, prompt_length=2, evaluator=None, mine=4), digits.train_stream[:1])
+    assert strategy.options["temperature"] == 0.5 and strategy.options["mine"] == 4
+    strategy.save(path)
+    loaded = Fixed.load(path, backbone=vit, evaluator=None)
+    assert loaded.options == strategy.options and loaded.mine == 4
+    images, _ = as_tensors(digits.test_stream[0])
+    assert torch.equal(loaded.model(images), strategy.model(images))
+    other = Fixed(backbone=vit, prompt_length=2, evaluator=None, mine=4)
+    assert other.resume(path)
+
+
+def test_a_file_that_would_leave_no_class_is_refused(vit, digits, path):
+    strategy = train_online(F2OCLStrategy(backbone=vit, prompt_length=2, evaluator=None), digits.train_stream[:1])
+    with pytest.raises(ValueError, match="min_class_count=1000: no class has as many samples"):
+        strategy.save(path, min_class_count=1000)
+    assert not path.exists()
+
+
+def test_options_that_no_file_holds_are_refused(saved, vit):
+    tensors, values = read_safe_file(saved)
+    values["options"]["plugins"] = []
+    write_safe_file(saved, tensors, values)
+    with pytest.raises(ValueError, match="holds .'plugins'. among its options"):
+        F2OCLStrategy.load(saved, backbone=vit, evaluator=None)
+
+
+def test_moments_of_another_shape_are_refused(saved, vit):
+    tensors, values = read_safe_file(saved)
+    tensors["optimizer.pool.prompts.exp_avg"] = tensors["optimizer.pool.prompts.exp_avg"][:, :2].clone()
+    write_safe_file(saved, tensors, values)
+    with pytest.raises(ValueError, match="optimiser's pool.prompts.exp_avg is .*2, 128.*, the parameter .*3, 128"):
+        F2OCLStrategy.load(saved, backbone=vit, evaluator=None)
