@@ -4,6 +4,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -253,6 +254,14 @@ class BaseModel(SpelledOut, Predictor):
             follower.forget_class(class_id, row)
         if len(self.classes) == 0:
             self.batches = 0
+
+    def to(self, *args: Any, **kwargs: Any) -> Self:
+        """As every module's; where all of it is there already, which Avalanche asks at each experience, it is quick."""
+        if len(args) == 1 and not kwargs and isinstance(args[0], (str, torch.device)):
+            there = torch.device(args[0])
+            if all(tensor.device == there for tensor in chain(self.parameters(), self.buffers())):
+                return self
+        return super().to(*args, **kwargs)
 
     def _apply(self, fn: Callable, recurse: bool = True) -> Self:
         return super()._apply(move_only(fn), recurse)

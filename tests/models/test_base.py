@@ -1,4 +1,5 @@
 import pytest
+import torch
 
 from avalanche_f2ocl import F2OCLModel, FrozenModel, ViTNCMModel
 from avalanche_f2ocl.backbone import PromptableViT
@@ -113,3 +114,17 @@ def test_bad_names_change_nothing(model, images):
     with pytest.raises(ZeroDivisionError):
         model.learn(images[:2], ["emu", "owl"])
     assert model.class_names == {0: "owl", 1: "cat"} and len(model.class_ids) == 2
+
+
+def test_a_move_to_where_it_is_walks_nothing_and_other_moves_do(vit, monkeypatch):
+    model, walked = FrozenModel(vit), []
+    apply = torch.nn.Module._apply
+    monkeypatch.setattr(torch.nn.Module, "_apply", lambda *args: (walked.append(1), apply(*args))[1])
+    assert model.to("cpu") is model and model.to(torch.device("cpu")) is model and not walked
+    model.to(device="cpu")
+    assert walked
+    walked.clear()
+    model.extra = torch.nn.Linear(2, 2, device="meta")
+    with pytest.raises(NotImplementedError, match="meta"):
+        model.to("cpu")
+    assert walked
