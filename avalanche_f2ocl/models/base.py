@@ -17,6 +17,7 @@ from avalanche_f2ocl.backbone.load import load_backbone
 from avalanche_f2ocl.backbone.vit import PromptableViT
 from avalanche_f2ocl.checks import check_labels
 from avalanche_f2ocl.models.batch import TrainingBatch
+from avalanche_f2ocl.models.lock import ModelLock
 from avalanche_f2ocl.models.predicting import Predictor
 from avalanche_f2ocl.options import DEFAULT_BACKBONE, EncoderOptions
 from avalanche_f2ocl.signatures import SpelledOut
@@ -28,6 +29,8 @@ from avalanche_f2ocl.state.undo import Undo
 
 class BaseModel(SpelledOut, Predictor):
     """Frozen backbone, class table and head; learns one mini-batch at a time, classes as they come.
+
+    Threads may share a model: a prediction while another thread learns is of the state before or after that mini-batch.
 
     Precision is an option of the backbone and sums are float64, so ``model.float()``, ``.half()`` and ``.double()``
     change nothing; ``.to(device)`` moves all of it.
@@ -81,7 +84,7 @@ class BaseModel(SpelledOut, Predictor):
         self.backbone = load_backbone(backbone, weights, image_size, device=device, **encoder)
         if device is not None:
             self.backbone.to(device)
-        self.classes = ClassTable()
+        self.classes, self.lock = ClassTable(), ModelLock()
         self.batches = 0
         self.class_names: dict[int, str] = {}
         self.followers: list[Any] = []
@@ -175,12 +178,10 @@ class BaseModel(SpelledOut, Predictor):
             {0: 'cat', 1: 'dog'}
         """
         self.check(images)
-        ids, names = self._ids(labels)
-        labels = check_labels(ids, len(images))
-        with torch.inference_mode(False), torch.enable_grad(), self.undo(self.optimizer) as undo:
+        with self.lock, torch.inference_mode(False), torch.enable_grad(), self.undo(self.optimizer) as undo:
             undo.save_attributes(self, "class_names")
-            self.class_names = names
-            batch = self.begin_batch(images.to(self.device), labels)
+            ids, self.class_names = self._ids(labels)
+            batch = self.begin_batch(images.to(self.device), check_labels(ids, len(images)))
             undo.save_rows(batch.class_rows)
             self.learn_batch(batch)
 
@@ -240,6 +241,10 @@ class BaseModel(SpelledOut, Predictor):
             >>> model.class_ids.tolist()
             [-3, 7]
         """
+        with self.lock:
+            self._forget(class_id)
+
+    def _forget(self, class_id: int) -> None:
         row = int(self.classes.rows(torch.tensor([class_id])))
         if row < 0:
             raise KeyError(f"class {class_id} is not known: {len(self.classes)} classes have been learned")

@@ -11,6 +11,7 @@ from avalanche_f2ocl.arguments import check_positive, check_positive_int
 from avalanche_f2ocl.backbone.vit import PromptableViT
 from avalanche_f2ocl.checks import check_images
 from avalanche_f2ocl.heads.head import Head
+from avalanche_f2ocl.models.lock import ModelLock
 from avalanche_f2ocl.state.class_table import ClassTable
 
 
@@ -53,6 +54,7 @@ class Predictor(nn.Module, ABC):
         classes: class ids by row.
         head: scores embeddings.
         batches: mini-batches learned so far.
+        lock: held while a mini-batch is learned or images are scored.
         temperature: divides logits where probabilities are asked for without one.
     """
 
@@ -60,6 +62,7 @@ class Predictor(nn.Module, ABC):
     classes: ClassTable
     head: Head
     batches: int
+    lock: ModelLock
     temperature: float = 1.0
 
     @abstractmethod
@@ -94,7 +97,8 @@ class Predictor(nn.Module, ABC):
             TypeError, ValueError: see :func:`avalanche_f2ocl.checks.check_images`.
         """
         self.check(images)
-        return self.predict_batch(images.to(self.device)).logits
+        with self.lock:
+            return self.predict_batch(images.to(self.device)).logits
 
     def predict(self, images: Tensor) -> Tensor:
         """The class ids of images ``(B, C, H, W)``: ``(B,)`` int64.
@@ -103,8 +107,9 @@ class Predictor(nn.Module, ABC):
             RuntimeError: nothing has been learned yet.
             TypeError, ValueError: as :meth:`forward`.
         """
-        self._check_learned()
-        return self.class_ids[self(images).argmax(1)]
+        with self.lock:
+            self._check_learned()
+            return self.class_ids[self(images).argmax(1)]
 
     def predict_proba(self, images: Tensor, temperature: float | None = None) -> Tensor:
         """Softmax of the logits over a temperature; good for an order and a threshold, not calibrated.
@@ -129,8 +134,9 @@ class Predictor(nn.Module, ABC):
         """
         if temperature is not None:
             check_positive("temperature", temperature)
-        self._check_learned()
-        return (self(images) / (self.temperature if temperature is None else temperature)).softmax(1)
+        with self.lock:
+            self._check_learned()
+            return (self(images) / (self.temperature if temperature is None else temperature)).softmax(1)
 
     def topk(self, images: Tensor, k: int = 5) -> tuple[Tensor, Tensor]:
         """The k likeliest classes of each image.
@@ -146,8 +152,9 @@ class Predictor(nn.Module, ABC):
             RuntimeError, TypeError, ValueError: as :meth:`predict`, or k is no positive int.
         """
         check_positive_int("k", k)
-        probabilities, columns = self.predict_proba(images).topk(min(k, max(1, len(self.classes))), dim=1)
-        return self.class_ids[columns], probabilities
+        with self.lock:
+            probabilities, columns = self.predict_proba(images).topk(min(k, max(1, len(self.classes))), dim=1)
+            return self.class_ids[columns], probabilities
 
     def _check_learned(self) -> None:
         if self.batches == 0:

@@ -75,7 +75,7 @@ class Undo:
         if any(part.in_block for part in self._parts):
             raise RuntimeError(
                 "a mini-batch is being learned already: model.learn() does not go inside another's learning, "
-                "in a callback of its strategy, say, or in another thread"
+                "in a callback of its strategy, say"
             )
         for part in self._parts:
             part.in_block = True

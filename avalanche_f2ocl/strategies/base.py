@@ -136,7 +136,7 @@ class BaseStrategy(SpelledOut, Resumable, TemplateOverrides, SupervisedTemplate)
             self.dataloader = [minibatch]
             self._begun = False
             try:
-                with self.model.undo(self.optimizer) as self.undo:
+                with self.model.lock, self.model.undo(self.optimizer) as self.undo:
                     super().training_epoch(**kwargs)
             except BaseException as error:
                 # With several processes the others have not run out of memory, and wait.
