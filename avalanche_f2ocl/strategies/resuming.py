@@ -2,7 +2,6 @@
 
 import inspect
 import json
-import warnings
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -10,17 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor, nn
 
-from avalanche_f2ocl.metrics.groups import GroupMetric
-from avalanche_f2ocl.models.model_file import (
-    Learned,
-    check_origin,
-    read_model_file,
-    restore,
-    saved_backbone,
-    write_model_file,
-)
+from avalanche_f2ocl.models.model_file import read_model_file, saved_backbone
 from avalanche_f2ocl.models.resolved import decided_otherwise, resolved
 from avalanche_f2ocl.strategies.known_evaluations import Evaluation, KnownEvaluations, describe
+from avalanche_f2ocl.strategies.run_file import check_same_run, read_run, restore_learned, restore_run, save
 
 _PLAIN = (bool, int, float, str, tuple, type(None))
 _ENVIRONMENT = {"backbone", "weights", "image_size", "device", "config", "plugins", "evaluator"}
@@ -204,77 +196,3 @@ class Resumable:
         metrics = super().eval(experiences, **kwargs)
         self.evaluations.append(Evaluation.of(now, experiences, metrics))
         return metrics
-
-
-_RUN = {"skipped", "batches_done", "experiences_done", "evaluations", "metrics"}
-_NO_INFLUENCE = {"eval_mb_size", "on_bad_input"}
-"""Options that change nothing that is learned, nor when it is evaluated."""
-
-
-def learned(strategy: "Resumable") -> Learned:
-    """What a strategy has learned."""
-    return Learned(strategy.model, type(strategy).__name__, strategy.optimizer, strategy.own_tensors())
-
-
-def save(strategy: "Resumable", path: str | Path, backbone: bool = False, min_class_count: int = 1) -> None:
-    """See :meth:`Resumable.save`."""
-    strategy.evaluations += strategy._known_evaluations.passed(strategy.clock.train_iterations)
-    run = {
-        "skipped": strategy.skipped,
-        "batches_done": strategy.clock.train_iterations,
-        "experiences_done": strategy.clock.train_exp_counter,
-        "evaluations": [evaluation.as_values() for evaluation in strategy.evaluations],
-        "metrics": [metric.state() for metric in _group_metrics(strategy)],
-    }
-    write_model_file(learned(strategy), path, strategy.options, run, backbone, min_class_count)
-
-
-def restore_learned(strategy: "Resumable", tensors: dict[str, Tensor], values: dict[str, Any], path) -> None:
-    """Puts what a file's strategy learned into this one; see :func:`avalanche_f2ocl.models.model_file.restore`."""
-    strategy.load_own_tensors(restore(learned(strategy), tensors, values, path))
-
-
-def read_run(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """A strategy's file; see :func:`avalanche_f2ocl.models.model_file.read_model_file`."""
-    return read_model_file(path, _RUN)
-
-
-def check_same_run(strategy: "Resumable", values: Mapping[str, Any], path: str | Path) -> None:
-    """Raises ``ValueError`` unless a checkpoint is of a run like the strategy's, with all its classes."""
-    check_origin(learned(strategy), values, path)
-    options, mine = values["options"], strategy.options
-    # What precision and projection came out as is compared below.
-    skipped = _NO_INFLUENCE | ({"precision", "projection"} if "resolved" in values else set())
-    names = sorted((options.keys() | mine.keys()) - skipped)
-    other = [name for name in names if options.get(name) != mine.get(name)]
-    if other:
-        differences = ", ".join(f"{name}={options.get(name)!r} there, {mine.get(name)!r} here" for name in other)
-        raise ValueError(f"{str(path)!r} was saved with other options: {differences}")
-    here, there = resolved(strategy.model.backbone, strategy.model.head), values.get("resolved", {})
-    for name, option in (("dtype", "precision"), ("projection", "projection")):
-        if there.get(name, here[name]) != here[name]:
-            raise ValueError(
-                f"{str(path)!r} was learned with {name} {there[name]}, this machine decides for {here[name]}: sums of "
-                f"both do not go together; make the strategy with {option}={there[name]!r}"
-            )
-    if there.get("threads", here["threads"]) != here["threads"]:
-        warnings.warn(
-            f"{str(path)!r} was written with {there['threads']} threads, here are {here['threads']}: the run goes on, "
-            "but not bit for bit as without the interruption",
-            stacklevel=3,
-        )
-    if values["classes_left_out"]:
-        raise ValueError(f"{str(path)!r} was saved without {values['classes_left_out']} classes: load it instead")
-    if values["metrics"] and [m.name for m in _group_metrics(strategy)] != [m["name"] for m in values["metrics"]]:
-        raise ValueError(f"{str(path)!r} was saved with the metrics {[m['name'] for m in values['metrics']]}")
-
-
-def restore_run(strategy: "Resumable", values: Mapping[str, Any]) -> None:
-    """Puts metrics and counts where they were."""
-    strategy.skipped = values["skipped"]
-    for metric, state in zip(_group_metrics(strategy), values["metrics"], strict=True):
-        metric.load_state(state)
-
-
-def _group_metrics(strategy: "Resumable") -> list[GroupMetric]:
-    return [metric for metric in strategy.evaluator.metrics if isinstance(metric, GroupMetric)]

@@ -16,7 +16,7 @@ from avalanche.training.plugins import EvaluationPlugin
 from avalanche_f2ocl import CheckpointPlugin, class_incremental_stream, f2ocl_metrics, safe_file
 from avalanche_f2ocl.safe_file import read_safe_file, write_safe_file
 from avalanche_f2ocl.strategies.base import BaseStrategy
-from avalanche_f2ocl.strategies.resuming import learned
+from avalanche_f2ocl.strategies.run_file import learned
 from benchmarks.runs.methods import METHODS, make_strategy
 
 GROUPS = 3

@@ -12,7 +12,7 @@ from avalanche_f2ocl.backbone.weights import load_vit
 from avalanche_f2ocl.baselines import ER
 from avalanche_f2ocl.models.model_file import read_model_file
 from avalanche_f2ocl.safe_file import read_safe_file, write_safe_file
-from avalanche_f2ocl.strategies.resuming import learned
+from avalanche_f2ocl.strategies.run_file import learned
 from benchmarks.trust.kills import WRITE_STEPS, finish, in_a_child, kill, survives
 from tests.contracts.strategies import STRATEGIES
 from tests.helpers import as_tensors, train_online
