@@ -42,10 +42,10 @@ class EnsembleHead(ClassMeans):
         return super().add_rows(count)
 
     @torch.no_grad()
-    def update(self, vectors: Tensor, rows: Tensor) -> None:
+    def update(self, vectors: Tensor, rows: Tensor, images: Tensor | None = None) -> None:
         super().update(vectors, rows)
         for head, part in zip(self.heads, vectors.chunk(len(self.heads), dim=1), strict=True):
-            head.update(part, rows)
+            head.update(part, rows, images)
 
     def logits(self, vectors: Tensor) -> Tensor:
         """Scores of ``vectors (B, F)`` for the classes so far: ``(B, C)`` float32."""

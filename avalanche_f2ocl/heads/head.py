@@ -29,8 +29,11 @@ class Head(Protocol):
 class SumHead(Head, Protocol):
     """A head that learns by summing embeddings, with a mean per class."""
 
-    def update(self, vectors: Tensor, rows: Tensor) -> None:
-        """Adds ``vectors (B, F)`` of the classes ``rows (B,)``, once per mini-batch."""
+    def update(self, vectors: Tensor, rows: Tensor, images: Tensor | None = None) -> None:
+        """Adds ``vectors (B, F)`` of the classes ``rows (B,)``, once per mini-batch.
+
+        ``images (B, C, H, W)`` are what the vectors are of, where copies of an image matter to the head.
+        """
 
     def means(self, rows: Tensor | None = None) -> Tensor:
         """Class means, ``(N or C, F)``."""

@@ -37,10 +37,10 @@ class LDAHead(SecondMomentHead):
         super().__init__(dim)
         self.shrinkage, self.priors = shrinkage, priors
 
-    def solve(self, moment: Tensor, total: Tensor) -> tuple[Tensor, Tensor]:
+    def solve(self, moment: Tensor, total: Tensor, distinct: Tensor) -> tuple[Tensor, Tensor]:
         sums, counts = self.used("sums"), self.used("counts").clamp(min=1).unsqueeze(1)
-        means, total = sums / counts, total.clamp(min=1)
-        covariance = shrunk((moment - sums.T @ means) / total, total, self.shrinkage)
+        means = sums / counts
+        covariance = shrunk((moment - sums.T @ means) / total, distinct, self.shrinkage)
         floor = EPSILON * moment.diagonal().mean() / total
         covariance.diagonal().add_(floor.clamp(min=torch.finfo(floor.dtype).tiny))
         # From the mean over classes: features in which they agree must not drown the rest by rounding.

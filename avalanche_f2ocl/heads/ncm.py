@@ -27,6 +27,10 @@ class NCMHead(ClassMeans):
         super().__init__(dim)
         self.metric = metric
 
+    def update(self, vectors: Tensor, rows: Tensor, images: Tensor | None = None) -> None:
+        """As of :class:`ClassMeans`: copies count in a mean like any other sample."""
+        super().update(vectors, rows)
+
     def logits(self, z: Tensor) -> Tensor:
         """Scores of ``z (B, D)`` for the classes so far: ``(B, C)`` float32."""
         z, prototypes = z.float(), self.means()

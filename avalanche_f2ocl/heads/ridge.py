@@ -1,5 +1,7 @@
 """Ridge regression on one-hot labels, on random features if wanted."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -53,10 +55,10 @@ class RidgeHead(SecondMomentHead):
     def features(self, vectors: Tensor) -> Tensor:
         return (vectors if self.projection is None else self.projection(vectors)).double()
 
-    def solve(self, moment: Tensor, total: Tensor) -> tuple[Tensor, Tensor]:
-        targets, total = self.used(self.feature_sums_name), total.clamp(min=1)
+    def solve(self, moment: Tensor, total: Tensor, distinct: Tensor) -> tuple[Tensor, Tensor]:
+        targets = self.used(self.feature_sums_name)
         if self.ridge is None:
-            weight = gcv_ridge(moment, targets, total)
+            weight = gcv_ridge(moment, targets, total, distinct)
         else:
             regular = moment.clone()
             regular.diagonal().add_(self.ridge)
@@ -99,22 +101,24 @@ def root_mean_square(weight: Tensor, moment: Tensor, samples: Tensor) -> Tensor:
     return square.clamp(min=torch.finfo(weight.dtype).tiny).sqrt()
 
 
-def gcv_ridge(moment: Tensor, sums: Tensor, samples: Tensor) -> Tensor:
+def gcv_ridge(moment: Tensor, sums: Tensor, samples: Tensor, distinct: Any = None) -> Tensor:
     r"""Ridge regression on one-hot labels with the penalty of least generalised cross-validation error.
 
     Of the penalties :math:`\lambda` from 1e-6 to 100 times the moment's mean eigenvalue, 41 evenly spaced by their
     logarithm, the one with the least
 
     .. math::
-        \frac{\lVert Y - X W_\lambda \rVert^2}{(1 - \operatorname{tr} H_\lambda / N)^2}, \quad
+        \frac{\lVert Y - X W_\lambda \rVert^2}{(1 - \operatorname{tr} H_\lambda / N_d)^2}, \quad
         H_\lambda = X (X^\top X + \lambda I)^{-1} X^\top
 
-    which needs nothing but the sums, since :math:`\lVert Y \rVert^2 = N`.
+    which needs nothing but the sums, since :math:`\lVert Y \rVert^2 = N`. Copies leave it where it was:
+    r times the same data are r times the error at r times the penalty.
 
     Args:
         moment: :math:`X^\top X`, ``(P, P)`` float64.
         sums: :math:`Y^\top X`, ``(C, P)`` float64.
         samples: N.
+        distinct: :math:`N_d`, the samples that are no copies of others; default N.
 
     Returns:
         Weights ``(C, P)`` float64.
@@ -131,6 +135,6 @@ def gcv_ridge(moment: Tensor, sums: Tensor, samples: Tensor) -> Tensor:
     power = rotated.square().sum(0).unsqueeze(1)
     residual = samples - ((values + 2 * penalties) / (values + penalties) ** 2 * power).sum(0)
     freedom = (values / (values + penalties)).sum(0)
-    error = residual / (1 - freedom / samples).clamp(min=1e-6) ** 2
+    error = residual / (1 - freedom / (samples if distinct is None else distinct)).clamp(min=1e-6) ** 2
     best = penalties[error.argmin()]
     return (rotated / (values.squeeze(1) + best)) @ vectors.T

@@ -7,13 +7,17 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from avalanche_f2ocl.state.class_means import ClassMeans, mask_unseen
+from avalanche_f2ocl.state.distinct import DistinctCount, image_codes
 
 
 class SecondMomentHead(ClassMeans):
     """A linear classifier solved from sums over the stream, when a prediction is asked for after an update.
 
     Sums are float64, so what is solved is that of the full data, whatever the order and the cut into mini-batches.
-    Nothing is kept per sample; memory is ``8 P**2`` bytes, and ``8 P`` a class, for P features.
+    Nothing is kept per sample; memory is ``8 P**2`` bytes and 64 KiB, and ``8 P`` bytes a class, for P features.
+
+    An image that comes again adds to the sums like any other, but is no new evidence of how far they can be trusted:
+    what is chosen from the sums goes by the number of different images.
 
     A class that is forgotten takes the part of its mean along. What its samples scattered around it stays in the
     moment, where it cannot be told from the other classes'.
@@ -25,6 +29,7 @@ class SecondMomentHead(ClassMeans):
     Attributes:
         moment: sum of ``x x^T`` over the features x of all samples, ``(P, P)`` float64.
         total: samples in it, int64.
+        distinct: counts the different images among them.
     """
 
     moment: Tensor
@@ -39,6 +44,7 @@ class SecondMomentHead(ClassMeans):
         width = dim if width is None else width
         self.register_buffer("moment", torch.zeros(width, width, dtype=torch.float64))
         self.register_buffer("total", torch.zeros((), dtype=torch.int64))
+        self.distinct = DistinctCount()
         self._waiting: list[Tensor] | None = None
         self._solution: tuple[Tensor, Tensor] | None = None
 
@@ -47,12 +53,19 @@ class SecondMomentHead(ClassMeans):
         return vectors.double()
 
     @abstractmethod
-    def solve(self, moment: Tensor, total: Tensor) -> tuple[Tensor, Tensor]:
-        """Weights ``(C, P)`` and biases ``(C,)``, float64, from the class sums, the moment and its samples."""
+    def solve(self, moment: Tensor, total: Tensor, distinct: Tensor) -> tuple[Tensor, Tensor]:
+        """Weights ``(C, P)`` and biases ``(C,)``, float64, from class sums, moment, its samples and distinct images."""
 
     @torch.no_grad()
-    def update(self, vectors: Tensor, rows: Tensor) -> None:
+    def update(self, vectors: Tensor, rows: Tensor, images: Tensor | None = None) -> None:
+        """Adds ``vectors (B, F)`` of the classes ``rows (B,)`` int64.
+
+        Args:
+            images: ``(B, C, H, W)``, what the vectors are of, to find copies by; None if there are none.
+        """
         super().update(vectors, rows)
+        if images is not None:
+            self.distinct.add(image_codes(images))
         features = self.features(vectors)
         if self.feature_sums_name != "sums":
             self.feature_sums.index_add_(0, rows, features)
@@ -75,7 +88,8 @@ class SecondMomentHead(ClassMeans):
             if self._waiting:
                 moment, total = moment.clone(), total.clone()
                 self._add(moment, total, torch.cat(self._waiting))
-            self._solution = self.solve(moment, total)
+            distinct = total - self.distinct.total() + self.distinct.estimate()
+            self._solution = self.solve(moment, total.clamp(min=1), distinct.clamp(min=1))
         weight, bias = self._solution
         counts = self.used("counts")
         scores = (self.features(vectors) @ weight.T + bias).float()
@@ -93,6 +107,7 @@ class SecondMomentHead(ClassMeans):
         if self.num_rows == 0:
             self.moment.zero_()
             self.total.zero_()
+            self.distinct.clear()
         self._solution = None
 
     # The moment is too large to be noted at every step: inside an Undo block what it gains waits for the end.

@@ -142,7 +142,7 @@ class F2OCLModel(SavedModel):
         z, features = self.training_features(batch)
         if self.z_means is not None:
             self.z_means.update(z, batch.rows)
-        self.head.update(features, batch.rows)
+        self.head.update(features, batch.rows, batch.images)
         self.batches += 1
 
     @torch.no_grad()

@@ -64,7 +64,7 @@ class FrozenModel(SavedModel):
     @torch.no_grad()
     def update_prototypes(self, batch: TrainingBatch) -> None:
         """Takes the mini-batch into the head's sums."""
-        self.head.update(batch.encoded, batch.rows)
+        self.head.update(batch.encoded, batch.rows, batch.images)
         self.batches += 1
 
     def batch_logits(self, batch: TrainingBatch) -> Tensor:

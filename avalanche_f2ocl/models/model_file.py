@@ -20,6 +20,8 @@ from avalanche_f2ocl.state.rows import ClassRows
 
 FORMAT = 1
 _BACKBONE = "backbone.vit."
+_NOT_IN_0_1 = ".distinct.buckets"
+"""Ends the names of tensors that files of version 0.1 lack: zero there."""
 _VALUES = {"strategy", "options", "backbone", "class_ids", "classes_left_out"}
 
 
@@ -160,6 +162,9 @@ def restore(
         part, _, rest = name.partition(".")
         if not name.startswith(_BACKBONE):
             parts.get(part, {})[rest] = tensor
+    for name, tensor in learned.model.state_dict().items():
+        if name.endswith(_NOT_IN_0_1):
+            parts["model"].setdefault(name, torch.zeros_like(tensor))
     _check_tensors(learned, parts, path)
     model, optimizer = learned.model, learned.optimizer
     backbone = {name: t for name, t in model.state_dict().items() if name.startswith("backbone.")}

@@ -77,7 +77,7 @@ class SideHead(AccuracyMatrix):
     def after_training_iteration(self, strategy):
         self.head.add_rows(len(strategy.model.class_ids) - self.head.num_rows)
         rows = strategy.model.classes.rows(strategy.mb_labels).to(strategy.device)
-        self.head.update(self.last.of(self.kind), rows)
+        self.head.update(self.last.of(self.kind), rows, strategy.mb_x)
 
     def before_eval(self, strategy):
         super().before_eval(strategy)

@@ -1,5 +1,6 @@
 import pytest
 import torch
+from sklearn.datasets import load_digits
 
 from avalanche_f2ocl.heads import LDAHead, RidgeHead
 from avalanche_f2ocl.state.undo import Undo
@@ -73,3 +74,70 @@ def test_nothing_of_the_last_class_stays(head, draw):
         head.remove_row(0)
     assert not head.moment.any() and head.total == 0
     assert head.logits(torch.ones(2, 4)).shape == (2, 0)
+
+
+def real_digits():
+    """Images ``(400, 1, 8, 8)`` and ``(300, 1, 8, 8)`` uint8 with labels."""
+    images, labels = load_digits(return_X_y=True)
+    x, y = torch.from_numpy(images * 15).to(torch.uint8).view(-1, 1, 8, 8), torch.from_numpy(labels).long()
+    return (x[:400], y[:400]), (x[400:700], y[400:700])
+
+
+COPYING = {
+    "lda": lambda: LDAHead(64),
+    "ridge": lambda: RidgeHead(64, projection=0),
+    "projected ridge": lambda: RidgeHead(64, projection=300),
+}
+
+
+@pytest.mark.parametrize("name", COPYING)
+@pytest.mark.parametrize("passes", [2, 5])
+def test_images_that_come_again_change_no_prediction(name, passes):
+    (x, y), (test, _) = real_digits()
+    heads = [COPYING[name]() for _ in range(3)]
+    for head, times, told in zip(heads, (1, passes, passes), (True, True, False), strict=True):
+        head.add_rows(10)
+        for _ in range(times):
+            for part in torch.randperm(len(x)).split(10):
+                head.update(x[part].flatten(1) / 255, y[part], x[part] if told else None)
+    once, again, as_new = (head.logits(test.flatten(1) / 255) for head in heads)
+    torch.testing.assert_close(again, once, rtol=1e-3, atol=1e-3 * once.std().item())
+    assert (as_new - once).abs().max() > 1e-2 * once.std()
+
+
+def test_a_ridge_head_is_as_good_after_two_passes_as_after_one():
+    """The random features of 400 digits are fitted closely: where copies are evidence, no penalty is chosen."""
+    (x, y), (test, truth) = real_digits()
+    right = {}
+    for told in (True, False):
+        head = RidgeHead(64, projection=500)
+        head.add_rows(10)
+        for seen in (1, 2):
+            head.update(x.flatten(1) / 255, y, x if told else None)
+            right[told, seen] = (head.logits(test.flatten(1) / 255).argmax(1) == truth).float().mean().item()
+    assert right[True, 2] >= right[True, 1] - 0.005
+    assert right[False, 2] < right[False, 1] - 0.02
+
+
+def test_sums_without_the_count_are_taken_to_be_of_different_images():
+    (x, y), (test, _) = real_digits()
+    told, untold = RidgeHead(64, projection=0), RidgeHead(64, projection=0)
+    for head, images in ((told, x), (untold, None)):
+        head.add_rows(10)
+        head.update(x.flatten(1) / 255, y, images)
+    old = told.state_dict() | {"distinct.buckets": torch.zeros(2**14, dtype=torch.int32)}
+    loaded = RidgeHead(64, projection=0)
+    loaded.load_state_dict(old)
+    assert torch.equal(loaded.logits(test.flatten(1) / 255), untold.logits(test.flatten(1) / 255))
+    loaded.update(x.flatten(1) / 255, y, x)  # copies among the new ones are told from then on
+    loaded.update(x.flatten(1) / 255, y, x)
+    assert loaded.total == 1200 and loaded.distinct.estimate().item() == pytest.approx(390, abs=12)
+
+
+def test_a_head_that_forgot_its_last_class_counts_anew():
+    head = LDAHead(64)
+    (x, y), _ = real_digits()
+    head.add_rows(1)
+    head.update(x.flatten(1) / 255, torch.zeros_like(y), x)
+    head.remove_row(0)
+    assert head.distinct.total() == 0

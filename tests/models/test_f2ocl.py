@@ -84,7 +84,7 @@ def test_a_step_written_out(vit, images, labels, assignment, passes):
 def test_prototypes_are_the_mean_of_what_they_summed(any_model, images, labels):
     seen = []
     original = any_model.head.update
-    any_model.head.update = lambda z, rows: (seen.append((z.clone(), rows.clone())), original(z, rows))
+    any_model.head.update = lambda z, rows, images: (seen.append((z.clone(), rows.clone())), original(z, rows, images))
     for x, y in split(images, labels):
         any_model.learn(x, y)
     z, rows = torch.cat([z for z, _ in seen]).double(), torch.cat([rows for _, rows in seen])

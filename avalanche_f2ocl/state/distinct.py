@@ -1,0 +1,117 @@
+"""How many different images a stream has had, copies told from new evidence without keeping any."""
+
+from collections.abc import Callable
+from functools import lru_cache, partial
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from avalanche_f2ocl.state.rows import Undoable, move_only
+
+BITS = 40
+"""Of a code: with fewer, different images of one class begin to share a code; with more, noise tells copies apart."""
+THUMBNAIL = 8
+"""Its side in pixels."""
+
+
+class DistinctCount(Undoable):
+    """Counts the different codes among those it is given: linear counting.
+
+    Codes fall into buckets by a hash, and the share of empty buckets tells how many different ones there were. Up to
+    150,000 it is within 5 %; beyond, it stays there.
+
+    Source: Whang, Vander-Zanden and Taylor, A Linear-Time Probabilistic Counting Algorithm for Database Applications,
+    1990, Eq. 1.
+
+    Attributes:
+        buckets: codes that fell into each, ``(16384,)`` int32.
+
+    Example:
+        >>> count = DistinctCount()
+        >>> for _ in range(3):
+        ...     count.add(torch.arange(100))
+        >>> round(count.estimate().item())
+        100
+    """
+
+    buckets: Tensor
+    LENGTH_BITS = 14
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("buckets", torch.zeros(2**self.LENGTH_BITS, dtype=torch.int32))
+        self._added: list[Tensor] = []
+
+    @torch.no_grad()
+    def add(self, codes: Tensor) -> None:
+        """Counts ``codes (B,)`` int64."""
+        # Fibonacci hashing: the product's highest bits depend on all bits of the code.
+        places = (codes * -7046029254386353131 >> (64 - self.LENGTH_BITS)) & (len(self.buckets) - 1)
+        self._change(places, 1)
+        if self.in_block:
+            self._added.append(places)
+
+    def total(self) -> Tensor:
+        """Codes so far, copies among them; int64."""
+        return self.buckets.sum()
+
+    def estimate(self) -> Tensor:
+        """Different codes so far, float64; at most :meth:`total`."""
+        empty = (self.buckets == 0).sum().clamp(min=1).double()
+        return torch.minimum(-len(self.buckets) * (empty / len(self.buckets)).log(), self.total())
+
+    def clear(self) -> None:
+        """Starts anew."""
+        self.buckets.zero_()
+
+    def _change(self, places: Tensor, by: int) -> None:
+        self.buckets.index_add_(0, places, torch.full_like(places, by, dtype=torch.int32))
+
+    def undo_growth(self) -> Callable[[], None]:
+        return partial(self._take_back, self._added)
+
+    def begin_block(self) -> None:
+        self._added.clear()
+
+    def _take_back(self, added: list[Tensor]) -> None:
+        for places in added:
+            self._change(places, -1)
+
+    def _apply(self, fn, recurse=True):
+        return super()._apply(move_only(fn), recurse)
+
+
+@torch.no_grad()
+def image_codes(images: Tensor) -> Tensor:
+    """A code for each image, the same for copies of it, for most of the same image under a little noise, and rarely
+    for two different ones.
+
+    Each bit is the side of a random hyperplane on which the image's thumbnail lies, less its mean: brightness and
+    contrast do not matter.
+
+    Source: Charikar, Similarity Estimation Techniques from Rounding Algorithms, 2002.
+
+    Args:
+        images: ``(B, C, H, W)``, of any range and size.
+
+    Returns:
+        ``(B,)`` int64 of ``BITS`` bits.
+
+    Example:
+        >>> images = torch.randint(0, 256, (2, 3, 32, 32), dtype=torch.uint8)
+        >>> codes = image_codes(torch.cat([images, images.flip(0)]))
+        >>> (codes[0] == codes[3]).item(), (codes[0] == codes[1]).item()
+        (True, False)
+    """
+    thumbnails = F.adaptive_avg_pool2d(images.float(), THUMBNAIL).flatten(1)
+    thumbnails = thumbnails - thumbnails.mean(1, keepdim=True)
+    planes, powers = _planes(thumbnails.shape[1], images.device)
+    return ((thumbnails @ planes > 0) * powers).sum(1)
+
+
+@lru_cache(maxsize=8)
+def _planes(features: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    planes = torch.randn(features, BITS, generator=generator)
+    return planes.to(device), (2 ** torch.arange(BITS)).to(device)
