@@ -139,6 +139,42 @@ def all_equal(value: Any) -> bool:
     return all(other == value for other in values)
 
 
+def wait_for_all() -> None:
+    """Returns when all processes have called it: what the first wrote before is there for the others."""
+    if world_size() > 1:
+        _exchange(dist.barrier)
+
+
+class OutOfStep(RuntimeError):
+    """The processes do not go through the same stream."""
+
+
+def agree(labels: Tensor | None) -> None:
+    """To be called in all processes for each mini-batch, so that all learn it or none does.
+
+    Args:
+        labels: ``(B,)`` int64 of the mini-batch; None where this process cannot use it.
+
+    Raises:
+        ValueError: another process cannot use it.
+        OutOfStep: another process has other labels, since it shuffles by another seed, say.
+    """
+    if world_size() == 1:
+        return
+    place = torch.device("cuda", torch.cuda.current_device()) if dist.get_backend() == "nccl" else torch.device("cpu")
+    own = [0, 0] if labels is None else [1, hash(tuple(labels.tolist()))]
+    sent = torch.tensor(own, device=place)
+    received = [torch.empty_like(sent) for _ in range(world_size())]
+    _exchange(dist.all_gather, received, sent)
+    usable, hashes = torch.stack(received).T.tolist()
+    if not all(usable):
+        raise ValueError("a process cannot use its copy of the mini-batch: none learns it")
+    if len(set(hashes)) > 1:
+        raise OutOfStep(
+            "the processes have different mini-batches: give them the same stream, and their strategies the same seed"
+        )
+
+
 def _exchange(function: Callable, *args: Any) -> None:
     try:
         function(*args)

@@ -3,12 +3,15 @@
 import os
 import subprocess
 import sys
+import time
 import warnings
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 import torch
+from avalanche.benchmarks import benchmark_from_datasets
+from avalanche.benchmarks.utils import as_classification_dataset
 from avalanche.training.plugins import EvaluationPlugin
 from timm.models import VisionTransformer
 from torch import distributed as dist
@@ -85,10 +88,63 @@ def work(rank, folder, ranks_count):
     join(rank, folder, ranks_count)
     warnings.filterwarnings("error", message="You are using plugins that are not compatible")
     found = {"models": learn(), "streams": run_stream(), "refused": refused(rank)}
-    F2OCLModel(small_vit(), prompt_length=2).save(f"{folder}/saved-{rank}")
+    found["skipped"], found["out of step"] = skip(rank), out_of_step(rank)
+    model = F2OCLModel(small_vit(), prompt_length=2)
+    model.save(f"{folder}/saved-{rank}")
+    model.learn(torch.zeros(2, 3, 16, 16), [3, 4])
+    if rank == 0:
+        time.sleep(1)
+    model.save(f"{folder}/saved")
+    found["loaded"] = F2OCLModel.from_file(f"{folder}/saved", backbone=small_vit()).class_ids
     torch.save(found, f"{folder}/found-{rank}")
     dist.barrier()
     dist.destroy_process_group()
+
+
+class Broken(torch.utils.data.Dataset):
+    """Images of ten classes; some cannot be read, some are not finite."""
+
+    def __init__(self, unreadable=(), unfit=()):
+        self.targets = [i % 10 for i in range(60)]
+        self.images = torch.rand(60, 3, 16, 16, generator=torch.Generator().manual_seed(0))
+        self.images[list(unfit)] = float("nan")
+        self.unreadable = unreadable
+
+    def __len__(self):
+        return 60
+
+    def __getitem__(self, index):
+        if index in self.unreadable:
+            raise OSError("unreadable")
+        return self.images[index], self.targets[index]
+
+
+def train_on(dataset, **options):
+    """A model that learned it in mini-batches of 10, and how many were skipped."""
+    strategy = F2OCLStrategy(backbone=small_vit(), prompt_length=2, evaluator=None, **options)
+    stream = benchmark_from_datasets(train=[as_classification_dataset(dataset)])
+    strategy.train(stream.train_stream, eval_streams=[])
+    return strategy.model, strategy.skipped
+
+
+BROKEN = ({"unreadable": [5, 33]}, {"unreadable": [34], "unfit": [17]})
+"""Of the first and the second process."""
+
+
+def skip(rank):
+    """What is learned where processes have other bad mini-batches."""
+    with warnings.catch_warnings(record=True):
+        model, skipped = train_on(Broken(**BROKEN[rank]), on_bad_input="skip")
+    state = {k: v for k, v in model.state_dict().items() if not k.startswith("backbone")}
+    return {"skipped": torch.tensor(skipped), **state}
+
+
+def out_of_step(rank):
+    """The message where each process shuffles by a seed of its own."""
+    try:
+        train_on(Broken(), seed=rank, on_bad_input="skip")
+    except RuntimeError as error:
+        return str(error)
 
 
 def refused(rank):
@@ -114,9 +170,23 @@ def test_distributed_processes_learn_what_one_learns(tmp_path):
     for name, figures in run_stream().items():
         torch.testing.assert_close(first["streams"][name], figures, rtol=0, atol=0.03, equal_nan=True)
         assert torch.equal(first["streams"][name].nan_to_num(), second["streams"][name].nan_to_num())
+    expected = skip_in_one_process()
+    for name, value in first["skipped"].items():
+        assert torch.equal(value, second["skipped"][name]), name
+        torch.testing.assert_close(value, expected[name], rtol=1e-3, atol=2e-4, msg=lambda m, name=name: f"{name}: {m}")
+    assert 2 <= first["skipped"]["skipped"] <= 4
+    assert "different mini-batches" in first["out of step"] and first["out of step"] == second["out of step"]
+    assert first["loaded"].tolist() == second["loaded"].tolist() == [3, 4]
     assert (tmp_path / "saved-0").exists() and not (tmp_path / "saved-1").exists()
     for er, weights in (first["refused"], second["refused"]):
         assert "ER does not run in several processes" in er and "different weights" in weights
+
+
+def skip_in_one_process():
+    """With the bad images of both."""
+    with warnings.catch_warnings(record=True):
+        model, skipped = train_on(Broken(unreadable=[5, 33, 34], unfit=[17]), on_bad_input="skip")
+    return {"skipped": torch.tensor(skipped), **model.state_dict()}
 
 
 def test_every_head_is_tested_distributed():

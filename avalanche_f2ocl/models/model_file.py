@@ -14,6 +14,7 @@ from avalanche_f2ocl.backbone.weights import vit_from_state
 from avalanche_f2ocl.heads.second_moments import SecondMomentHead
 from avalanche_f2ocl.models.base import BaseModel
 from avalanche_f2ocl.models.resolved import resolved
+from avalanche_f2ocl.ranks import wait_for_all
 from avalanche_f2ocl.safe_file import read_safe_file, write_safe_file
 from avalanche_f2ocl.state.row_adam import StepOptimizer
 from avalanche_f2ocl.state.rows import ClassRows
@@ -129,6 +130,7 @@ def read_model_file(path: str | Path, needed: Set[str] = frozenset()) -> tuple[d
         FileNotFoundError: no such file.
         ValueError: damaged, of another kind or of another version.
     """
+    wait_for_all()
     tensors, values = read_safe_file(path)
     version = values.get("format") if isinstance(values, dict) else None
     if version != FORMAT:

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from operator import length_hint
 from typing import Any, ClassVar, Literal
 
@@ -21,7 +22,7 @@ from avalanche_f2ocl.metrics.avalanche_forgetting import warn_of_wrong_forgettin
 from avalanche_f2ocl.models.base import BaseModel
 from avalanche_f2ocl.models.predicting import Prediction
 from avalanche_f2ocl.options import DEFAULT_BACKBONE
-from avalanche_f2ocl.ranks import world_size
+from avalanche_f2ocl.ranks import OutOfStep, agree, world_size
 from avalanche_f2ocl.signatures import SpelledOut
 from avalanche_f2ocl.state.undo import Undo
 from avalanche_f2ocl.strategies.plugins import phase_plugins
@@ -57,7 +58,8 @@ class BaseStrategy(SpelledOut, Resumable, TemplateOverrides, SupervisedTemplate)
         on_bad_input: in training. ``"raise"`` lets every exception through. ``"skip"`` goes on with the next
             mini-batch, as if there had been none, where one cannot be fetched, fails its checks, or runs out of
             the device's memory; the first time it warns. Errors of plugins are not input and are raised. A data
-            loader that is a generator, as Avalanche's for replay, ends when it fails, and with it the epoch.
+            loader that is a generator, as Avalanche's for replay, ends when it fails, and with it the epoch. Several
+            processes skip a mini-batch together.
         **options: the model's.
 
     Attributes:
@@ -158,6 +160,8 @@ class BaseStrategy(SpelledOut, Resumable, TemplateOverrides, SupervisedTemplate)
                 return
             except Exception as error:
                 failures += 1
+                if not self.catching_up_batches:
+                    self._say_unusable()
                 # A loader that fails more often than it is long will not recover.
                 self._pass_over(error, bad_input=failures <= length_hint(self.dataloader, 0))
             else:
@@ -173,7 +177,8 @@ class BaseStrategy(SpelledOut, Resumable, TemplateOverrides, SupervisedTemplate)
 
     def _pass_over(self, error: BaseException, bad_input: bool) -> None:
         self._forget_minibatch()
-        if self.on_bad_input == "raise" or not (bad_input and isinstance(error, Exception)):
+        bad_input = bad_input and isinstance(error, Exception) and not isinstance(error, OutOfStep)
+        if self.on_bad_input == "raise" or not bad_input:
             raise error
         if self.catching_up_batches:
             self._count_known()
@@ -200,6 +205,21 @@ class BaseStrategy(SpelledOut, Resumable, TemplateOverrides, SupervisedTemplate)
             self.undo.save_rows(self.training_batch.class_rows)
 
     def _unpack_minibatch(self):
+        try:
+            self._check_minibatch()
+        except Exception:
+            self._say_unusable()
+            raise
+        if self.is_training:
+            agree(self.mb_labels)
+
+    def _say_unusable(self) -> None:
+        """Tells the other processes, which then take it for unusable as well."""
+        with suppress(ValueError):
+            if self.is_training:
+                agree(None)
+
+    def _check_minibatch(self) -> None:
         images, labels, *rest = self.mbatch
         self.model.check(images)
         host_labels = check_labels(labels, len(images))

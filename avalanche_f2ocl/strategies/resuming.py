@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from avalanche_f2ocl.models.model_file import read_model_file, saved_backbone
 from avalanche_f2ocl.models.resolved import decided_otherwise, resolved
+from avalanche_f2ocl.ranks import wait_for_all
 from avalanche_f2ocl.strategies.known_evaluations import Evaluation, KnownEvaluations, describe
 from avalanche_f2ocl.strategies.run_file import check_same_run, read_run, restore_learned, restore_run, save
 
@@ -148,6 +149,7 @@ class Resumable:
             ValueError: damaged, or of another strategy, configuration, backbone or version; nothing has changed.
             RuntimeError: this strategy has learned already.
         """
+        wait_for_all()
         if missing_ok and not Path(path).exists():
             return False
         if self.model.batches or self.clock.train_exp_counter:
