@@ -22,7 +22,7 @@ from avalanche_f2ocl.models.predicting import Predictor
 from avalanche_f2ocl.options import DEFAULT_BACKBONE, EncoderOptions
 from avalanche_f2ocl.signatures import SpelledOut
 from avalanche_f2ocl.state.class_table import ClassTable
-from avalanche_f2ocl.state.row_adam import StepOptimizer, remove_row
+from avalanche_f2ocl.state.row_adam import StepOptimizer, forget_rows, remove_row
 from avalanche_f2ocl.state.rows import ClassRows, Undoable, move_only
 from avalanche_f2ocl.state.undo import Undo
 
@@ -259,6 +259,22 @@ class BaseModel(SpelledOut, Predictor):
             follower.forget_class(class_id, row)
         if len(self.classes) == 0:
             self.batches = 0
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
+        """As every module's; the optimiser forgets its state of rows that had another class before, or now have none.
+
+        So a class that comes new starts from nothing there, after Avalanche's ``EarlyStoppingPlugin`` has put an
+        earlier state back, say. State of the other rows stays.
+        """
+        before = self.class_ids.tolist()
+        result = super().load_state_dict(state_dict, *args, **kwargs)
+        now = self.class_ids.tolist()
+        rows = [row for row, class_id in enumerate(before) if now[row : row + 1] != [class_id]]
+        if self.optimizer is not None and rows:
+            for part in self.learned_parts():
+                for name in part.row_names if isinstance(part, ClassRows) else ():
+                    forget_rows(self.optimizer, getattr(part, name), torch.tensor(rows, device=self.device))
+        return result
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """As every module's; where all of it is there already, which Avalanche asks at each experience, it is quick."""

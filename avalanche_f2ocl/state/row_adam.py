@@ -133,6 +133,19 @@ def remove_row(optimizer: StepOptimizer, param: Tensor, row: int) -> None:
             close_gap(tensor, row)
 
 
+@torch.no_grad()
+def forget_rows(optimizer: StepOptimizer, param: Tensor, rows: Tensor) -> None:
+    """What an optimiser remembers of some rows of a parameter becomes zero, as of rows without a step.
+
+    Args:
+        optimizer, param: as :func:`remove_row`.
+        rows: ``(R,)`` int64; what was born after the last step has no state yet.
+    """
+    for tensor in optimizer.state.get(param, {}).values():
+        if isinstance(tensor, Tensor) and tensor.dim() > 0:
+            tensor[rows[rows < len(tensor)]] = 0
+
+
 def used_rows(grad: Tensor, every_row: bool = False) -> tuple[Tensor, Tensor]:
     """Rows that a gradient uses and their gradients: ``(R,)`` int64 and ``(R, ...)``.
 

@@ -1,3 +1,5 @@
+from copy import deepcopy
+
 import pytest
 import torch
 
@@ -9,6 +11,8 @@ from avalanche_f2ocl.baselines.l2p import L2PModel
 from avalanche_f2ocl.baselines.linear import LinearModel
 from avalanche_f2ocl.baselines.lwf import LwFModel
 from avalanche_f2ocl.baselines.shared_prompt import SharedPromptModel
+from avalanche_f2ocl.state.row_adam import RowAdam
+from avalanche_f2ocl.state.rows import ClassRows
 from tests.helpers import assert_same_state, learned
 
 MODELS = [
@@ -128,3 +132,39 @@ def test_a_move_to_where_it_is_walks_nothing_and_other_moves_do(vit, monkeypatch
     with pytest.raises(NotImplementedError, match="meta"):
         model.to("cpu")
     assert walked
+
+
+@pytest.mark.parametrize("make", MODELS, ids=lambda make: make.__qualname__)
+def test_an_earlier_state_leaves_no_moments_to_classes_that_come_later(make, small_vit, images):
+    """A class that is new after it learns as in a model that never saw the classes in between."""
+    model, other = make(small_vit), make(small_vit)
+    for one in (model, other):
+        one.learn(images, [0, 1, 2] * 4)
+    if not isinstance(model.optimizer, RowAdam):
+        return  # SGD without momentum remembers nothing
+    early = deepcopy(model.state_dict())
+    for _ in range(3):
+        model.learn(images, [3, 4, 2] * 4)
+    model.load_state_dict(early)
+    for one in (model, other):
+        one.learn(images.flip(0), [7] * 12)
+    compared = 0
+    for part, twin in zip(model.learned_parts(), other.learned_parts(), strict=True):
+        for name, parameter in part.named_parameters(recurse=False) if isinstance(part, ClassRows) else ():
+            step = model.optimizer.state[parameter]["step"]
+            assert step[3] == other.optimizer.state[getattr(twin, name)]["step"][3] == 1
+            compared += 1
+    assert compared or make == F2OCLModel.best  # one prompt for all
+
+
+def test_a_state_of_other_classes_leaves_them_no_moments(small_vit, images):
+    model, other = F2OCLModel(small_vit), F2OCLModel(small_vit)
+    model.learn(images, [0, 1, 2] * 4)
+    other.learn(images, [0, 8, 9] * 4)
+    steps = model.optimizer.state[model.pool.prompts]["step"].clone()
+    assert steps[:3].sum() == 1
+    model.load_state_dict(other.state_dict())
+    assert torch.equal(model.optimizer.state[model.pool.prompts]["step"][:1], steps[:1])
+    assert model.optimizer.state[model.pool.prompts]["step"][1:].sum() == 0
+    model.load_state_dict(other.state_dict())
+    assert torch.equal(model.optimizer.state[model.pool.prompts]["step"][:1], steps[:1])

@@ -3,7 +3,7 @@ from copy import deepcopy
 import pytest
 import torch
 
-from avalanche_f2ocl.state.row_adam import RowAdam
+from avalanche_f2ocl.state.row_adam import RowAdam, forget_rows
 
 OPTIONS = dict(lr=0.1, betas=(0.9, 0.99), eps=1e-6)
 
@@ -154,3 +154,17 @@ def test_closure_and_parameters_without_gradient():
 def test_options_out_of_range(option):
     with pytest.raises(ValueError, match=next(iter(option))):
         RowAdam([torch.nn.Parameter(torch.ones(1))], **option)
+
+
+@pytest.mark.parametrize("make", [lambda p: RowAdam([p]), lambda p: torch.optim.SGD([p], momentum=0.9)])
+def test_forgotten_rows_are_as_without_a_step(make):
+    param = torch.nn.Parameter(torch.zeros(4, 2))
+    optimizer = make(param)
+    param.sum().backward()
+    optimizer.step()
+    before = {name: state.clone() for name, state in optimizer.state[param].items()}
+    forget_rows(optimizer, param, torch.tensor([1, 3, 9]))
+    for name, state in optimizer.state[param].items():
+        assert state[[1, 3]].abs().sum() == 0 and torch.equal(state[[0, 2]], before[name][[0, 2]])
+        assert state[[0, 2]].abs().sum() > 0
+    forget_rows(optimizer, torch.zeros(2), torch.tensor([0]))  # nothing is known of it
