@@ -70,9 +70,10 @@ def check_rehearsal_free(strategy: Any, samples: Sequence[tuple]) -> RehearsalRe
     references to the streams that its caller passed in. A sample counts as kept where a tensor, an array, a PIL
     image or a list of numbers, or a part of one that is as large as the sample, equals, to rounding,
 
-    - its image, in any linear scaling per channel, channels first or last; also resized for the backbone;
+    - its image, in any linear scaling per channel or as a negative, channels first or last; also resized for the
+      backbone;
     - its tokens;
-    - its embedding, unprompted or under the prompts that it gets now, in any positive scaling;
+    - its embedding, unprompted or under the prompts that it gets now, in any scaling;
 
     or where a tensor shares memory with the image (of samples that lie in memory). Not found are copies of crops,
     random augmentations (of a data set with random transforms, too), encoded files, and embeddings under prompts

@@ -1,5 +1,6 @@
 """What an object holds: tensors, arrays, images and raw bytes, wherever they hang."""
 
+import array
 import gc
 import io
 import types
@@ -39,8 +40,8 @@ class Held(NamedTuple):
 def held(root: Any, path: str, skip: Collection[str] = ()) -> Iterator[Held]:
     """Everything with values that ``root`` holds, once, by a shortest path.
 
-    Followed are attributes, slots, class attributes that are containers, sequences, mappings, closures and
-    defaults of functions, bound methods, partials, iterators, gradients, and what a graph of autograd saved.
+    Followed are attributes, slots, class attributes that are containers or functions, sequences, mappings, closures
+    and defaults of functions, bound methods, partials, iterators, gradients, and what a graph of autograd saved.
     Data sets are followed item by item, since a subset refers to all of the set it is taken from. Not followed
     are modules, global variables of functions, weak references and files.
 
@@ -76,12 +77,14 @@ def _is_data_set(value: Any) -> bool:
 
 
 def as_tensor(value: Any) -> Tensor | None:
-    """The values of a tensor, array, image, bytes or (nested) list of numbers; None of anything else."""
+    """The values of a tensor, array, image, buffer or (nested) list of numbers; None of anything else."""
     if isinstance(value, Tensor):
         value = value.detach()
         if value.layout == torch.sparse_coo:
             return value.coalesce().values()
         return value if value.layout == torch.strided else value.to_dense()
+    if isinstance(value, (array.array, memoryview)):
+        value = np.asarray(value)
     if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an array that may not be written to
@@ -124,7 +127,8 @@ def _children(value: Any, path: str) -> Iterator[tuple[str, Any]]:
     if isinstance(value, type):
         containers = (*SEQUENCES, dict, Tensor, np.ndarray)
         for name, item in list(vars(value).items()):
-            if isinstance(item, containers) and not name.startswith("__"):
+            item = getattr(item, "__func__", item)  # of static and class methods
+            if isinstance(item, types.FunctionType) or (isinstance(item, containers) and not name.startswith("__")):
                 yield f"{path}.{name}", item
         return
     if isinstance(value, types.FunctionType):

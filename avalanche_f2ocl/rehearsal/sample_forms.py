@@ -63,7 +63,8 @@ class SampleForms:
                 for chunk in rows.split(max(1, CHUNK // max(rows[0].numel(), len(index), 1))):
                     chunk = chunk.cpu()
                     unit = standardise(chunk) if isinstance(shape, tuple) else _unit(chunk)
-                    near = torch.cdist(self._sketch(unit), sketches) < tolerance
+                    sketch = self._sketch(unit)
+                    near = torch.cdist(torch.cat([sketch, -sketch]), sketches) < tolerance
                     hits |= {(what, i) for i in index[near.any(0)].tolist()}
         return sorted(hits)
 

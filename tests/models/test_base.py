@@ -151,9 +151,11 @@ def test_an_earlier_state_leaves_no_moments_to_classes_that_come_later(make, sma
     compared = 0
     for part, twin in zip(model.learned_parts(), other.learned_parts(), strict=True):
         for name, parameter in part.named_parameters(recurse=False) if isinstance(part, ClassRows) else ():
-            step = model.optimizer.state[parameter]["step"]
-            assert step[3] == other.optimizer.state[getattr(twin, name)]["step"][3] == 1
-            compared += 1
+            found, expected = model.optimizer.state[parameter], other.optimizer.state[getattr(twin, name)]
+            assert found.keys() == expected.keys()
+            if found:  # a cosine head has no use for its bias
+                assert found["step"][3] == expected["step"][3] == 1
+                compared += 1
     assert compared or make == F2OCLModel.best  # one prompt for all
 
 

@@ -1,3 +1,4 @@
+from array import array
 from collections import deque
 
 import numpy as np
@@ -36,6 +37,30 @@ def hook_over(kept):
     return lambda module, args: kept and None
 
 
+def class_over(kept):
+    class Keeper:
+        def show(self):
+            return kept
+
+        @staticmethod
+        def size():
+            return len(kept)
+
+    return Keeper
+
+
+def captured(tokens):
+    """As torch.cuda.make_graphed_callables keeps it: static methods of a local class close over the input."""
+
+    class Graphed(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, *inputs):
+            tokens.copy_(inputs[0])
+            return tokens.clone()
+
+    return lambda *inputs: Graphed.apply(*inputs)
+
+
 LEAKS = {
     "image": lambda m, x: x[5].clone(),
     "view of the batch": lambda m, x: x[4:7],
@@ -58,6 +83,15 @@ LEAKS = {
     "iterator": lambda m, x: iter([x[5].clone()]),
     "generator": lambda m, x: (image for image in [x[5].clone()]),
     "class attribute": lambda m, x: type("Keeper", (), {"kept": [x[5].clone()]})(),
+    "negative": lambda m, x: 255 - x[5],
+    "negative of q": lambda m, x: -m.backbone.encode(x[5:6]),
+    "array of Python's": lambda m, x: array("f", x[5].flatten().tolist()),
+    "array of Python's, integers": lambda m, x: array("H", x[5].flatten().tolist()),
+    "view of a buffer": lambda m, x: memoryview(bytearray(x[5].numpy().tobytes())),
+    "closure of a method": lambda m, x: class_over(x[5].clone())(),
+    "closure of a class's static method": lambda m, x: class_over(x[5].clone()),
+    "default of a method": lambda m, x: type("Keeper", (), {"kept": lambda self, image=x[5].clone(): image})(),  # noqa: B008
+    "static input of a captured pass": lambda m, x: captured(m.backbone.tokens(x[5:6])),
     "gradient": lambda m, x: with_gradient(nn.Parameter(torch.zeros(3, 32, 32)), x[5].float()),
     "graph": lambda m, x: (nn.Parameter(torch.ones(3, 32, 32)) * x[5].float()).sum(),
     "tokens": lambda m, x: m.backbone.tokens(x[5:6])[0],
