@@ -7,7 +7,7 @@ from avalanche_f2ocl.arguments import check_choice, check_int, check_positive, c
 
 DEFAULT_BACKBONE = "vit_base_patch16_224.augreg_in21k"
 
-Readout = Literal["cls", "prompt", "patch"]
+Readout = Literal["auto", "cls", "prompt", "patch"]
 PromptInit = Literal["uniform", "normal", "zeros"]
 PromptPosition = Literal["none", "cls"]
 Normalise = Literal["backbone", "unit"]
@@ -50,8 +50,8 @@ class EncoderOptions(Options):
     """How a frozen backbone sees images, and the seed; checked at construction.
 
     Args:
-        readout: the embedding: ``"cls"``, the mean over ``"prompt"`` outputs (CLS where there is no
-            prompt), or the mean over ``"patch"`` outputs.
+        readout: the embedding: ``"auto"``, what the stock model pools, from the outputs of its own tokens; ``"cls"``;
+            the mean over ``"prompt"`` outputs (CLS where there is no prompt), or over ``"patch"`` outputs.
         normalise: ``"backbone"``, mean and deviation of the backbone's configuration; ``"unit"``, none.
         inputs: ``"auto"``, uint8 of any size or floats in [0, 1]; ``"normalised"``, floats that are
             passed to the backbone untouched.
@@ -67,7 +67,7 @@ class EncoderOptions(Options):
         'auto'
     """
 
-    readout: Readout = "cls"
+    readout: Readout = "auto"
     normalise: Normalise = "backbone"
     inputs: Inputs = "auto"
     precision: Precision = "auto"

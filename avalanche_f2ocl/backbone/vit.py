@@ -17,6 +17,7 @@ from avalanche_f2ocl.arguments import check_choice
 from avalanche_f2ocl.backbone.attention import gradient_attention
 from avalanche_f2ocl.backbone.cuda_graphs import CapturedCalls
 from avalanche_f2ocl.backbone.devices import working_dtype
+from avalanche_f2ocl.backbone.families import block_calls, has_class_token, stock_readout
 from avalanche_f2ocl.backbone.preprocessing import ImagePreparation
 from avalanche_f2ocl.backbone.weights import load_vit
 from avalanche_f2ocl.options import (
@@ -41,7 +42,8 @@ class PromptableViT(nn.Module):
 
     Args:
         vit: a timm ``VisionTransformer``; frozen in place.
-        readout: ``"cls"``, ``"prompt"`` (CLS where there is no prompt) or ``"patch"``, after the last norm.
+        readout: ``"auto"``, as the stock model pools its own tokens; ``"cls"``, ``"prompt"`` (CLS where there is no
+            prompt) or ``"patch"``, after the last norm.
         prompt_position: ``"none"``, or ``"cls"`` to add the class token's position embedding to prompts.
         normalise: ``"backbone"``, mean and deviation from the ViT's configuration, or ``"unit"``, [0, 1].
         inputs: ``"auto"`` or ``"normalised"``, see :func:`avalanche_f2ocl.checks.check_images`.
@@ -54,6 +56,9 @@ class PromptableViT(nn.Module):
     Attributes:
         embed_dim: length D of the embedding.
         image_size: side S of the square image the ViT takes, in pixels.
+        readout: as given, or what ``"auto"`` is here, see
+            :func:`avalanche_f2ocl.backbone.families.stock_readout`.
+        has_class_token: whether the ViT has one.
         name: architecture and tag of the ViT's configuration.
         dtype: of weights and tokens.
         weights: the ViT as it came, in its own precision.
@@ -73,7 +78,7 @@ class PromptableViT(nn.Module):
     def __init__(
         self,
         vit: VisionTransformer,
-        readout: Readout = "cls",
+        readout: Readout = "auto",
         prompt_position: PromptPosition = "none",
         normalise: Normalise = "backbone",
         inputs: Inputs = "auto",
@@ -94,12 +99,13 @@ class PromptableViT(nn.Module):
         )
         for name, allowed in self.CHOICES.items():
             check_choice(name, self.options[name], allowed)
-        if readout != "patch" and not vit.has_class_token:
-            raise ValueError(f"readout={readout!r}: this backbone has no class token; allowed is 'patch'")
-        if prompt_position == "cls" and (not vit.has_class_token or vit.no_embed_class or vit.pos_embed is None):
+        self.has_class_token = has_class_token(vit)
+        if readout in ("cls", "prompt") and not self.has_class_token:
+            raise ValueError(f"readout={readout!r}: this backbone has no class token; allowed are 'auto' and 'patch'")
+        if prompt_position == "cls" and (not self.has_class_token or vit.no_embed_class or vit.pos_embed is None):
             raise ValueError("prompt_position='cls': this backbone's class token has no position; allowed is 'none'")
         self._weights = (vit.requires_grad_(False).eval(),)  # in a tuple: no part of the module
-        device = torch.device(device or vit.patch_embed.proj.weight.device)
+        device = torch.device(device or next(vit.parameters()).device)
         if capture is True and device.type != "cuda":
             raise ValueError(f"capture=True needs CUDA: on device {str(device)!r} allowed are 'auto' and False")
         self.precision, self.dtype = precision, working_dtype(precision, vit.embed_dim, device)
@@ -109,7 +115,8 @@ class PromptableViT(nn.Module):
             for block in self.vit.blocks:
                 block.compile()
         self._captured = CapturedCalls(required=capture is True) if capture else None
-        self.readout, self.prompt_position, self.normalise, self.inputs = readout, prompt_position, normalise, inputs
+        self.readout = stock_readout(vit) if readout == "auto" else readout
+        self.prompt_position, self.normalise, self.inputs = prompt_position, normalise, inputs
         self.embed_dim: int = vit.embed_dim
         self.image_size: int = vit.patch_embed.img_size[0]
         data = resolve_model_data_config(vit)
@@ -159,8 +166,9 @@ class PromptableViT(nn.Module):
     def tokens(self, images: Tensor) -> Tensor:
         """Images ``(B, C, H, W)`` to the blocks' input ``(B, T, D)``, the same for every prompt."""
         vit = self.vit
-        x = vit.patch_embed(self.prepare(images).to(self.dtype))
-        return vit.norm_pre(vit.patch_drop(vit._pos_embed(x)))
+        x = vit._pos_embed(vit.patch_embed(self.prepare(images).to(self.dtype)))
+        x = x[0] if isinstance(x, tuple) else x  # Eva also gives rotary positions
+        return vit.norm_pre(x)
 
     def encode_tokens(self, tokens: Tensor, prompts: Tensor | None = None, replay: bool = False) -> Tensor:
         """Embeds tokens under prompts.
@@ -219,14 +227,16 @@ class PromptableViT(nn.Module):
 
     def _encode_tokens(self, tokens: Tensor, prompts: Tensor | None = None) -> tuple[Tensor]:
         x, length = (tokens, 0) if prompts is None else self._insert(tokens, prompts)
-        return (self._embedding(self.vit.blocks(x), length),)
+        for block in block_calls(self.vit, length):
+            x = block(x)
+        return (self._embedding(x, length),)
 
     def _encode_layers(self, last: int, tokens: Tensor, prompts: Tensor | None = None) -> tuple[Tensor, Tensor]:
         x, length = (tokens, 0) if prompts is None else self._insert(tokens, prompts)
         first_patch, outputs = self.vit.num_prefix_tokens + length, []
-        for block in self.vit.blocks:
+        for block in block_calls(self.vit, length):
             x = block(x)
-            parts = [x[:, 0]] if self.vit.has_class_token else []
+            parts = [x[:, 0]] if self.has_class_token else []
             outputs.append(torch.stack([*parts, x[:, first_patch:].mean(1)], dim=1).float())
         return self._embedding(x, length), torch.stack(outputs[-last:], dim=1)
 
@@ -248,6 +258,10 @@ class PromptableViT(nn.Module):
             x = x[:, prefix + length :].mean(1)
         elif self.readout == "prompt" and length > 0:
             x = x[:, prefix : prefix + length].mean(1)
+        elif self.readout == "pool":
+            x = vit.pool(torch.cat([x[:, :prefix], x[:, prefix + length :]], dim=1))
+        elif self.readout == "distilled":
+            x = x[:, :2].mean(1)
         else:
             x = x[:, 0]
         return vit.fc_norm(x).float()
@@ -260,3 +274,4 @@ class PromptableViT(nn.Module):
     def encode(self, images: Tensor, prompts: Tensor | None = None) -> Tensor:
         """``f(x)`` or ``f(x, p)``: images ``(B, C, H, W)`` and prompts as above to ``(B, D)``."""
         return self.encode_tokens(self.tokens(images), prompts)
+

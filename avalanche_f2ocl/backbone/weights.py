@@ -9,11 +9,11 @@ from typing import Any
 import timm
 import torch
 from safetensors import SafetensorError
-from timm.models import VisionTransformer
-from timm.models.vision_transformer import checkpoint_filter_fn
+from timm.models import VisionTransformer, eva, vision_transformer
 from torch import Tensor, nn
 
 from avalanche_f2ocl.arguments import check_positive_int
+from avalanche_f2ocl.backbone.families import AnyViT, check_vit
 
 MICRO_VIT = "micro_vit"
 """Name of the small bundled ViT (32 px), made for offline use and tests, not for figures."""
@@ -23,20 +23,22 @@ def load_vit(
     backbone: str | nn.Module,
     weights: str | Path | None = None,
     image_size: int | None = None,
-) -> VisionTransformer:
-    """A timm ``VisionTransformer`` with weights.
+) -> AnyViT:
+    """A timm ViT with weights.
 
     Args:
         backbone: a timm model name with its pretrained tag (``"vit_base_patch16_224.augreg_in21k"``;
             the same name without a tag means whichever checkpoint timm prefers), ``"micro_vit"``, or a
-            ``VisionTransformer``, which is used as it is.
+            ``VisionTransformer`` or ``Eva``, which is used as it is.
         weights: local checkpoint (safetensors, or a state dict readable with ``weights_only=True``).
             Without it, timm downloads the tag's.
         image_size: side in pixels; position embeddings are resampled. Default: the model's own.
 
     Raises:
-        TypeError: ``backbone`` is neither a name nor a ``VisionTransformer``.
-        ValueError: unknown name or tag, or weights that do not match; the message names them.
+        TypeError: ``backbone`` is no name and none of timm's classes ``VisionTransformer`` and ``Eva``, or the name of
+            a model of another class (before anything is downloaded).
+        ValueError: unknown name or tag, a size that the model does not take, images that are not square or have
+            another number of channels than three, or weights that do not match; the message names them.
         FileNotFoundError: ``weights`` is no file.
         OSError: the download failed.
 
@@ -50,7 +52,7 @@ def load_vit(
         return _check_own(backbone, weights, image_size)
     if not isinstance(backbone, str):
         raise TypeError(
-            f"backbone={backbone!r}: must be a timm model name, 'micro_vit' or a timm VisionTransformer, "
+            f"backbone={backbone!r}: must be a timm model name, 'micro_vit' or a timm VisionTransformer or Eva, "
             f"is {type(backbone).__name__}"
         )
     if weights is not None and not Path(weights).is_file():
@@ -59,12 +61,14 @@ def load_vit(
     if backbone == MICRO_VIT:
         return _micro_vit(weights, size).float()
     _check_name(backbone)
+    with torch.device("meta"):  # before a download, and without memory
+        check_vit(timm.create_model(backbone, num_classes=0), backbone, image_size)
     if weights is not None:
-        vit = _check_kind(timm.create_model(backbone, num_classes=0, **size), backbone)
+        vit = timm.create_model(backbone, num_classes=0, **size)
         _load_checkpoint(vit, weights)
         return vit.float()
     try:
-        return _check_kind(timm.create_model(backbone, pretrained=True, num_classes=0, **size), backbone).float()
+        return timm.create_model(backbone, pretrained=True, num_classes=0, **size).float()
     except OSError as error:
         raise OSError(
             f"the weights of {backbone!r} could not be downloaded ({type(error).__name__}). "
@@ -72,20 +76,14 @@ def load_vit(
         ) from error
 
 
-def _check_kind(vit: nn.Module, name: str) -> VisionTransformer:
-    if not isinstance(vit, VisionTransformer):
-        raise TypeError(f"backbone={name!r}: must be a timm VisionTransformer, is {type(vit).__name__}")
-    return vit
-
-
-def _check_own(vit: nn.Module, weights: str | Path | None, image_size: int | None) -> VisionTransformer:
-    vit = _check_kind(vit, type(vit).__name__)
+def _check_own(vit: nn.Module, weights: str | Path | None, image_size: int | None) -> AnyViT:
+    own = check_vit(vit, type(vit).__name__)
     if weights is not None:
         raise ValueError("weights=... goes with a backbone's name; a module brings its own")
-    own_size = vit.patch_embed.img_size
+    own_size = own.patch_embed.img_size
     if image_size is not None and own_size != (image_size, image_size):
         raise ValueError(f"image_size={image_size}: the given backbone takes {own_size}; build it for that size")
-    return vit
+    return own
 
 
 def _check_name(name: str) -> None:
@@ -94,12 +92,16 @@ def _check_name(name: str) -> None:
         near = difflib.get_close_matches(architecture, timm.list_models("*vit*"), n=3)
         hint = f"; near it: {', '.join(near)}" if near else ""
         raise ValueError(f"backbone={name!r}: timm knows no model {architecture!r}{hint}. 'micro_vit' is bundled")
-    tags = [full.partition(".")[2] for full in timm.list_pretrained(architecture + ".*")]
+    tags = _tags(architecture)
     if tag and tag not in tags:
         raise ValueError(f"backbone={name!r}: timm knows no such tag; {architecture} has {', '.join(tags)}")
 
 
-def vit_from_state(name: str, state: dict[str, Tensor], image_size: int) -> VisionTransformer:
+def _tags(architecture: str) -> list[str]:
+    return [full.partition(".")[2] for full in timm.list_pretrained(architecture + ".*")]
+
+
+def vit_from_state(name: str, state: dict[str, Tensor], image_size: int) -> AnyViT:
     """A named ViT with the tensors of a ``state_dict``.
 
     Raises:
@@ -108,8 +110,12 @@ def vit_from_state(name: str, state: dict[str, Tensor], image_size: int) -> Visi
     if name == MICRO_VIT:
         vit = _empty_micro_vit({"img_size": image_size})
     else:
+        architecture, _, tag = name.partition(".")
+        # Some have no weights that timm knows, and their configuration a tag of its own.
+        known = tag in _tags(architecture) or not timm.is_model(architecture)
+        name = name if known else architecture
         _check_name(name)
-        vit = _check_kind(timm.create_model(name, num_classes=0, img_size=image_size), name)
+        vit = check_vit(timm.create_model(name, num_classes=0, img_size=image_size), name)
     _load_state(vit, state, name)
     return vit
 
@@ -124,7 +130,7 @@ def _empty_micro_vit(size: dict) -> VisionTransformer:
     return vit
 
 
-def _micro_vit(weights: str | Path | None, size: dict) -> VisionTransformer:
+def _micro_vit(weights: str | Path | None, size: dict) -> AnyViT:
     vit = _empty_micro_vit(size)
     if weights is not None:
         _load_checkpoint(vit, weights)
@@ -134,18 +140,19 @@ def _micro_vit(weights: str | Path | None, size: dict) -> VisionTransformer:
     return vit
 
 
-def _load_checkpoint(vit: VisionTransformer, path: str | Path) -> None:
+def _load_checkpoint(vit: AnyViT, path: str | Path) -> None:
     """Loads all of the backbone's tensors or none; a classification head in the file is left out."""
     try:
         state = timm.models.load_state_dict(str(path), weights_only=True)
     except (SafetensorError, UnpicklingError, RuntimeError, ValueError, EOFError, KeyError) as error:
         raise ValueError(f"weights={str(path)!r} are damaged or no checkpoint ({type(error).__name__})") from error
-    state = checkpoint_filter_fn(state, vit)
+    family = eva if isinstance(vit, eva.Eva) else vision_transformer
+    state = family.checkpoint_filter_fn(state, vit)
     state = {name: tensor for name, tensor in state.items() if not name.startswith(("head.", "head_dist."))}
     _load_state(vit, state, str(path))
 
 
-def _load_state(vit: VisionTransformer, state: dict[str, Tensor], source: str) -> None:
+def _load_state(vit: AnyViT, state: dict[str, Tensor], source: str) -> None:
     own = vit.state_dict()
     problems = {
         "missing": [name for name in own if name not in state],

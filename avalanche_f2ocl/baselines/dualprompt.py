@@ -7,7 +7,7 @@ from typing_extensions import Unpack
 
 from avalanche_f2ocl.arguments import check_positive_int
 from avalanche_f2ocl.baselines.key_pool import KeyPool
-from avalanche_f2ocl.baselines.prefix import prefix_tuning
+from avalanche_f2ocl.baselines.prefix import check_blocks, prefix_tuning
 from avalanche_f2ocl.baselines.prompted import Prompted, PromptedConfig, PromptedKeywords, PromptedModel
 from avalanche_f2ocl.rng import generator
 from avalanche_f2ocl.state.prompts import initial_prompt
@@ -100,9 +100,8 @@ class DualPromptModel(PromptedModel):
     prompts: DualPrompts
 
     def make_prompts(self) -> DualPrompts:
-        config, depth = self.config, len(self.backbone.vit.blocks)
-        if depth <= E_BLOCKS[-1]:
-            raise ValueError(f"backbone has {depth} blocks: DualPrompt needs at least {E_BLOCKS[-1] + 1}")
+        config = self.config
+        check_blocks(self.backbone.vit, "DualPrompt", last=E_BLOCKS[-1])
         sizes = config.pool_size, config.g_length, config.e_length
         return DualPrompts(self.backbone.embed_dim, *sizes, config.prompt_init, config.seed)
 

@@ -5,8 +5,11 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
+from timm.models import VisionTransformer
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+from avalanche_f2ocl.backbone.families import AnyViT
 
 
 @contextmanager
@@ -36,6 +39,22 @@ def prefix_tuning(blocks: Sequence[Any] | nn.Sequential, prefixes: Mapping[int, 
             for handle in _attach(blocks[index].attn, prefix):
                 stack.callback(handle.remove)
         yield
+
+
+def check_blocks(vit: AnyViT, method: str, last: int) -> None:
+    """Raises unless a ViT's blocks, up to the one with index ``last``, take prefixes.
+
+    Raises:
+        TypeError: the family's attention has no ``qkv`` layer that could be added to.
+        ValueError: there are fewer blocks.
+    """
+    if not isinstance(vit, VisionTransformer):
+        raise TypeError(
+            f"backbone is of timm's class {type(vit).__name__}: {method} puts keys and values into blocks, which needs "
+            "a VisionTransformer"
+        )
+    if len(vit.blocks) <= last:
+        raise ValueError(f"backbone has {len(vit.blocks)} blocks: {method} needs at least {last + 1}")
 
 
 def _attach(attention: Any, prefix: Tensor):

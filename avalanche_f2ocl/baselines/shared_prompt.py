@@ -10,7 +10,7 @@ from typing_extensions import Unpack
 
 from avalanche_f2ocl.arguments import check_positive, check_positive_int
 from avalanche_f2ocl.baselines.linear import LinearConfig, LinearHead, LinearKeywords, LinearModel, MaskLogits
-from avalanche_f2ocl.baselines.prefix import prefix_tuning
+from avalanche_f2ocl.baselines.prefix import check_blocks, prefix_tuning
 from avalanche_f2ocl.models.batch import TrainingBatch
 from avalanche_f2ocl.models.predicting import Prediction
 from avalanche_f2ocl.options import DEFAULT_BACKBONE, PromptInit
@@ -122,9 +122,8 @@ class SharedPromptModel(LinearModel):
 
     def __init__(self, backbone: str | nn.Module = DEFAULT_BACKBONE, **options: Any) -> None:
         super().__init__(backbone, **options)
-        config, depth, dim = self.config, len(self.backbone.vit.blocks), self.backbone.embed_dim
-        if depth <= BLOCKS[-1]:
-            raise ValueError(f"backbone has {depth} blocks: SharedPrompt needs at least {BLOCKS[-1] + 1}")
+        config, dim = self.config, self.backbone.embed_dim
+        check_blocks(self.backbone.vit, "SharedPrompt", last=BLOCKS[-1])
         self.head = CosineHead(dim, config.scale, config.seed)
         shape = (len(BLOCKS), 2, config.length, dim)
         self.prefix = nn.Parameter(initial_prompt(config.prompt_init, shape, generator(config.seed, "shared-prompt")))

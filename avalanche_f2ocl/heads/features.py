@@ -42,5 +42,5 @@ def head_features(
 def feature_count(kind: str, backbone: PromptableViT) -> int:
     """F of :func:`head_features`."""
     vit = backbone.vit
-    layers = min(LAST_BLOCKS, len(vit.blocks)) * (2 if vit.has_class_token else 1)
+    layers = min(LAST_BLOCKS, len(vit.blocks)) * (2 if backbone.has_class_token else 1)
     return {"zq": 2, "layers": layers, "ensemble": 2 * layers}.get(kind, 1) * backbone.embed_dim

@@ -88,8 +88,10 @@ class SecondMomentHead(ClassMeans):
             if self._waiting:
                 moment, total = moment.clone(), total.clone()
                 self._add(moment, total, torch.cat(self._waiting))
-            distinct = total - self.distinct.total() + self.distinct.estimate()
-            self._solution = self.solve(moment, total.clamp(min=1), distinct.clamp(min=1))
+            distinct = (total - self.distinct.total() + self.distinct.estimate()).clamp(min=1)
+            # How often an image has come, in tenths: the estimate is not exact, and a stream without copies is common.
+            times = (10 * total / distinct).round().clamp(min=10) / 10
+            self._solution = self.solve(moment, total.clamp(min=1), (total / times).clamp(min=1))
         weight, bias = self._solution
         counts = self.used("counts")
         scores = (self.features(vectors) @ weight.T + bias).float()

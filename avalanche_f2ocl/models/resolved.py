@@ -1,4 +1,4 @@
-"""What a machine decided where options leave it open: precision, width of a random projection, threads."""
+"""What was decided where options leave it open: precision, readout, width of a random projection, threads."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -20,14 +20,15 @@ def resolved(backbone: Any, head: "nn.Module | Any") -> dict[str, Any]:
         head: the model's.
 
     Returns:
-        ``dtype`` of the backbone; ``projection``, features of a ridge head's random projection, None without; CPU
-        ``threads``, on whose number the last bits of sums depend.
+        ``dtype`` of the backbone and its ``readout``; ``projection``, features of a ridge head's random projection,
+        None without; CPU ``threads``, on whose number the last bits of sums depend.
     """
     single = head.heads[0] if isinstance(head, EnsembleHead) else head
     projection = single.projection if isinstance(single, RidgeHead) else None
     width = None if projection is None else projection.matrix.shape[1]
     dtype = str(backbone.dtype).removeprefix("torch.")
-    return {"dtype": dtype, "projection": width, "threads": torch.get_num_threads()}
+    threads = torch.get_num_threads()
+    return {"dtype": dtype, "projection": width, "readout": backbone.readout, "threads": threads}
 
 
 def decided_otherwise(

@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 from avalanche_f2ocl.state.rows import Undoable, move_only
 
-BITS = 40
+BITS = 48
 """Of a code: with fewer, different images of one class begin to share a code; with more, noise tells copies apart."""
 THUMBNAIL = 8
 """Its side in pixels."""

@@ -48,15 +48,16 @@ def check_same_run(strategy: Any, values: Mapping[str, Any], path: str | Path) -
     """Raises ``ValueError`` unless a checkpoint is of a run like the strategy's, with all its classes."""
     check_origin(learned(strategy), values, path)
     options, mine = values["options"], strategy.options
-    # What precision and projection came out as is compared below.
-    skipped = _NO_INFLUENCE | ({"precision", "projection"} if "resolved" in values else set())
+    # What these came out as is compared below.
+    skipped = _NO_INFLUENCE | {"readout"} | ({"precision", "projection"} if "resolved" in values else set())
     names = sorted((options.keys() | mine.keys()) - skipped)
     other = [name for name in names if options.get(name) != mine.get(name)]
     if other:
         differences = ", ".join(f"{name}={options.get(name)!r} there, {mine.get(name)!r} here" for name in other)
         raise ValueError(f"{str(path)!r} was saved with other options: {differences}")
-    here, there = resolved(strategy.model.backbone, strategy.model.head), values.get("resolved", {})
-    for name, option in (("dtype", "precision"), ("projection", "projection")):
+    here = resolved(strategy.model.backbone, strategy.model.head)
+    there = {"readout": options.get("readout")} | values.get("resolved", {})
+    for name, option in (("dtype", "precision"), ("projection", "projection"), ("readout", "readout")):
         if there.get(name, here[name]) != here[name]:
             raise ValueError(
                 f"{str(path)!r} was learned with {name} {there[name]}, this machine decides for {here[name]}: sums of "

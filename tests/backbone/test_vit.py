@@ -105,8 +105,9 @@ def test_what_needs_a_class_token():
         img_size=32, patch_size=8, embed_dim=32, depth=1, num_heads=2, num_classes=0, class_token=False,
         global_pool="avg",
     )
-    with pytest.raises(ValueError, match="readout='cls'.*'patch'"):
-        PromptableViT(vit)
+    with pytest.raises(ValueError, match="readout='cls'.*'auto' and 'patch'"):
+        PromptableViT(vit, readout="cls")
+    assert PromptableViT(vit).readout == "patch"
     with pytest.raises(ValueError, match="prompt_position='cls'.*'none'"):
         PromptableViT(vit, readout="patch", prompt_position="cls")
     x = torch.rand(2, 3, 32, 32)

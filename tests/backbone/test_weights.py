@@ -92,9 +92,9 @@ def test_a_module_is_used_as_it_is(vit):
     [
         ("vit_bas_patch16_224", ValueError, "knows no model 'vit_bas_patch16_224'; near it: vit_base_patch16_224"),
         ("vit_base_patch16_224.augreg", ValueError, "no such tag.*augreg_in21k.*dino"),
-        ("resnet18", TypeError, "VisionTransformer, is ResNet"),
+        ("resnet18", TypeError, "VisionTransformer or Eva, is ResNet"),
         (3, TypeError, "backbone=3.*int"),
-        (torch.nn.Linear(2, 2), TypeError, "VisionTransformer, is Linear"),
+        (torch.nn.Linear(2, 2), TypeError, "VisionTransformer or Eva, is Linear"),
     ],
     ids=str,
 )
@@ -102,6 +102,31 @@ def test_unknown_backbones(name, error, message, tiny_file):
     weights = tiny_file if isinstance(name, str) else None
     with pytest.raises(error, match=message):
         load_vit(name, weights=weights)
+
+
+@pytest.mark.parametrize("name", ["beit_base_patch16_224.in22k_ft_in22k", "resnet18", "vit_relpos_small_patch16_224"])
+@pytest.mark.parametrize("image_size", [None, 64])
+def test_other_families_are_refused_before_a_download(name, image_size, monkeypatch):
+    def download(*args, **kwargs):
+        raise AssertionError("downloaded")
+
+    monkeypatch.setattr("timm.models._builder.load_pretrained", download)
+    with pytest.raises(TypeError, match=f"backbone='{name}': must be of timm's classes VisionTransformer or Eva"):
+        load_vit(name, image_size=image_size)
+    with pytest.raises(AssertionError, match="downloaded"):
+        load_vit("vit_tiny_patch16_224")
+
+
+def test_an_image_size_that_patches_do_not_divide_is_refused():
+    with pytest.raises(ValueError, match="image_size=50: must be a multiple of the backbone's patch size, 16"):
+        load_vit(TINY, image_size=50)
+
+
+def test_other_images_than_square_ones_in_colour_are_refused():
+    with pytest.raises(ValueError, match=r"takes images of \(32, 64\); allowed are square ones"):
+        load_vit(VisionTransformer(img_size=(32, 64), patch_size=8, embed_dim=8, depth=1, num_heads=2))
+    with pytest.raises(ValueError, match="takes 1 channels; allowed are 3"):
+        load_vit(VisionTransformer(img_size=32, patch_size=8, embed_dim=8, depth=1, num_heads=2, in_chans=1))
 
 
 def test_weights_that_do_not_match_are_named(tiny, tmp_path):
@@ -129,8 +154,12 @@ def test_image_size(size, error):
 
 
 def test_a_failed_download_says_what_helps(monkeypatch):
-    def offline(*args, **kwargs):
-        raise FileNotFoundError("no connection")
+    create = loading.timm.create_model
+
+    def offline(*args, pretrained=False, **kwargs):
+        if pretrained:
+            raise FileNotFoundError("no connection")
+        return create(*args, **kwargs)
 
     monkeypatch.setattr(loading.timm, "create_model", offline)
     with pytest.raises(OSError, match="could not be downloaded.*weights=.*micro_vit"):
