@@ -34,14 +34,14 @@ from avalanche_f2ocl.safe_file import tensors_sha256
 
 
 class PromptableViT(nn.Module):
-    """Wraps a timm ``VisionTransformer``: images and prompts in, one embedding per image out.
+    """Wraps a ViT of timm's: images and prompts in, one embedding per image out.
 
     The ViT is frozen (``requires_grad_(False)`` and always in evaluation mode), its classifier unused.
     Prompts stand between the prefix tokens (CLS, registers) and the patches. Without prompts the
     embedding is the stock model's.
 
     Args:
-        vit: a timm ``VisionTransformer``; frozen in place.
+        vit: of timm's classes ``VisionTransformer`` or ``Eva``; frozen in place.
         readout: ``"auto"``, as the stock model pools its own tokens; ``"cls"``, ``"prompt"`` (CLS where there is no
             prompt) or ``"patch"``, after the last norm.
         prompt_position: ``"none"``, or ``"cls"`` to add the class token's position embedding to prompts.

@@ -41,7 +41,7 @@ class BaseModel(SpelledOut, Predictor):
     these are, and make their head.
 
     Args:
-        backbone: timm name with tag, ``"micro_vit"``, a timm ``VisionTransformer``, or a :class:`PromptableViT`,
+        backbone: timm name with tag, ``"micro_vit"``, a ViT of timm's, or a :class:`PromptableViT`,
             whose own options then hold.
         weights: local checkpoint for a named backbone.
         image_size: side in pixels; default the backbone's own.

@@ -28,7 +28,7 @@ class F2OCLModel(SavedModel):
     """Frozen backbone, class prompts, keys and a head on class sums (paper, Algorithm 1).
 
     Args:
-        backbone: timm name with tag, ``"micro_vit"``, or a timm ``VisionTransformer``.
+        backbone: timm name with tag, ``"micro_vit"``, or a ViT of timm's.
         weights: local checkpoint for a named backbone.
         image_size: side in pixels; default the backbone's own.
         device: where it is put; default where the backbone is, for a named one the CPU.

@@ -23,7 +23,7 @@ class FrozenModel(SavedModel):
     """Any head on class sums of the unprompted backbone.
 
     Args:
-        backbone: timm name with tag, ``"micro_vit"``, a timm ``VisionTransformer``, or a
+        backbone: timm name with tag, ``"micro_vit"``, a ViT of timm's, or a
             :class:`avalanche_f2ocl.backbone.PromptableViT`, whose own options then hold.
         weights: local checkpoint for a named backbone.
         image_size: side in pixels; default the backbone's own.

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from timm.models import VisionTransformer
 from torch import Tensor
 
 from avalanche_f2ocl.arguments import check_positive_int
+from avalanche_f2ocl.backbone.families import AnyViT
 from avalanche_f2ocl.backbone.weights import vit_from_state
 from avalanche_f2ocl.heads.second_moments import SecondMomentHead
 from avalanche_f2ocl.models.base import BaseModel
@@ -140,7 +140,7 @@ def read_model_file(path: str | Path, needed: Set[str] = frozenset()) -> tuple[d
     return tensors, values
 
 
-def saved_backbone(tensors: dict[str, Tensor], values: dict[str, Any]) -> str | VisionTransformer:
+def saved_backbone(tensors: dict[str, Tensor], values: dict[str, Any]) -> str | AnyViT:
     """The backbone that is in a file, else the name of the one it was learned on."""
     name = values["backbone"]["name"]
     state = {n.removeprefix(_BACKBONE): t for n, t in tensors.items() if n.startswith(_BACKBONE)}

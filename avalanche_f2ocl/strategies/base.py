@@ -52,7 +52,7 @@ class BaseStrategy(SpelledOut, Resumable, TemplateOverrides, SupervisedTemplate)
     learned one more column is added and wins, so that no image counts as right.
 
     Args:
-        backbone: timm name with tag, ``"micro_vit"``, or a timm ``VisionTransformer`` (frozen in place).
+        backbone: timm name with tag, ``"micro_vit"``, or a ViT of timm's (frozen in place).
         device: default CUDA if there is one, else CPU.
         train_mb_size, train_epochs, eval_mb_size, plugins, evaluator, eval_every, peval_mode: Avalanche's.
         on_bad_input: in training. ``"raise"`` lets every exception through. ``"skip"`` goes on with the next

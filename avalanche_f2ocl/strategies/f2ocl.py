@@ -17,7 +17,7 @@ class F2OCLStrategy(BaseStrategy):
     :class:`avalanche_f2ocl.strategies.base.BaseStrategy`.
 
     Args:
-        backbone: timm name with tag, ``"micro_vit"``, or a timm ``VisionTransformer`` (frozen in place).
+        backbone: timm name with tag, ``"micro_vit"``, or a ViT of timm's (frozen in place).
         weights: local checkpoint for a named backbone; default is timm's download.
         image_size: side in pixels; default the backbone's own.
         device: default CUDA if there is one, else CPU.
