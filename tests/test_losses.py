@@ -5,6 +5,7 @@ import torch
 from pytorch_metric_learning.losses import SupConLoss
 from pytorch_metric_learning.reducers import MeanReducer
 
+from avalanche_f2ocl import F2OCLConfig
 from avalanche_f2ocl.losses import contrastive_prompt_loss, key_loss
 
 
@@ -113,3 +114,10 @@ def test_key_loss_equals_a_loop_over_equation_9(draw):
         expected += alpha * (1 - cosine(new[c], old[c]))
         expected += beta * sum(1 - cosine(new[c], q[i]) for i in members)
     assert key_loss(new, old, q, y, counts).item() == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_temperature_is_the_models_by_default(draw):
+    z, prototypes = torch.randn(6, 5, generator=draw), torch.randn(3, 5, generator=draw)
+    y, counts = torch.tensor([0, 0, 1, 2, 0, 2]), torch.tensor([4, 2, 9])
+    given = contrastive_prompt_loss(z, y, prototypes, counts, temperature=F2OCLConfig().temperature)
+    assert contrastive_prompt_loss(z, y, prototypes, counts) == given

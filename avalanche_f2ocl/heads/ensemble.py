@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from avalanche_f2ocl.state.class_means import ClassMeans, mask_unseen
@@ -41,7 +40,6 @@ class EnsembleHead(ClassMeans):
             head.add_rows(count)
         return super().add_rows(count)
 
-    @torch.no_grad()
     def update(self, vectors: Tensor, rows: Tensor, images: Tensor | None = None) -> None:
         super().update(vectors, rows)
         for head, part in zip(self.heads, vectors.chunk(len(self.heads), dim=1), strict=True):

@@ -80,7 +80,6 @@ class SecondMomentHead(ClassMeans):
         moment.addmm_(features.T, features)
         total += len(features)
 
-    @torch.no_grad()
     def logits(self, vectors: Tensor) -> Tensor:
         """Scores of ``vectors (B, F)`` for the classes so far: ``(B, C)`` float32."""
         if self._solution is None:
@@ -120,7 +119,7 @@ class SecondMomentHead(ClassMeans):
         waiting, self._waiting = self._waiting, None
         for features in (waiting or ()) if keep else ():
             self._add(self.moment, self.total, features)
-        if waiting or not keep:
+        if not keep:
             self._solution = None
 
     def _load_from_state_dict(self, *args):

@@ -82,7 +82,6 @@ class DistinctCount(Undoable):
         return super()._apply(move_only(fn), recurse)
 
 
-@torch.no_grad()
 def image_codes(images: Tensor) -> Tensor:
     """A code for each image, the same for copies of it, for most of the same image under a little noise, and rarely
     for two different ones.

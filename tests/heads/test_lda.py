@@ -80,3 +80,22 @@ def test_a_forgotten_class_leaves_the_others_as_they_were_but_for_the_shared_cov
     torch.testing.assert_close(head.moment, moment, rtol=1e-5, atol=1e-3)
     torch.testing.assert_close(head.means(), expected.means())
     assert (head.logits(x[kept]).argmax(1) == expected.logits(x[kept]).argmax(1)).float().mean() > 0.99
+
+
+def test_oas_never_shrinks_beyond_the_identity_multiple():
+    covariance = torch.diag(torch.tensor([1.0, 1.1, 0.9], dtype=torch.float64))
+    torch.testing.assert_close(shrunk(covariance, torch.tensor(2)), torch.eye(3, dtype=torch.float64))
+
+
+def test_a_class_with_one_sample_has_it_as_its_mean(data):
+    """Against the definition: pooled covariance, shrunk by a half, on data with one sample of the last class."""
+    x, y = data[0][:120].double(), data[1][:120].clamp(max=4)
+    x, y = torch.cat([x[y < 4], x[y == 4][:1]]), torch.cat([y[y < 4], y[y == 4][:1]])
+    head = fitted(x.float(), y, shrinkage=0.5)
+    means = torch.stack([x[y == c].mean(0) for c in range(5)])
+    covariance = (x - means[y]).T @ (x - means[y]) / len(x)
+    covariance = 0.5 * covariance + 0.5 * covariance.trace() / 64 * torch.eye(64)
+    distance = torch.stack([((x - m) @ torch.linalg.inv(covariance) * (x - m)).sum(1) for m in means], dim=1)
+    expected = -distance / 2
+    difference = head.logits(x.float()).double() - expected
+    torch.testing.assert_close(difference - difference[:, :1], torch.zeros_like(difference), rtol=0, atol=2e-3)

@@ -110,3 +110,18 @@ def test_a_given_width_is_not_changed_by_a_file(data):
     head, other = fitted(*data, projection=30), RidgeHead(64, projection=20)
     with pytest.raises(RuntimeError, match="size mismatch"):
         other.load_state_dict(head.state_dict())
+
+
+def test_after_one_sample_its_output_is_1():
+    """The root mean square of one output is its size."""
+    x = torch.tensor([[3.0, 4.0]])
+    assert fitted(x, torch.tensor([0]), projection=0, ridge=2.0).logits(x).item() == pytest.approx(1)
+    assert fitted(x, torch.tensor([0]), projection=0).logits(x).item() == pytest.approx(1)
+
+
+def test_defaults(monkeypatch):
+    matrices = [RidgeHead(4, projection=9, **seed).projection.matrix for seed in ({}, {"seed": 0})]
+    assert torch.equal(*matrices)
+    for cuda, width in ((False, 2000), (True, 5000)):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda cuda=cuda: cuda)
+        assert default_width() == width

@@ -22,21 +22,26 @@ def test_drift_written_out(vit, images, labels, assignment, kind, passes):
         z, layers = model.backbone.encode_layers(model.backbone.tokens(x), prompts)
         return z if kind == "z" else torch.nn.functional.normalize(layers, dim=-1).flatten(1)
 
-    drift, sums, moved = {}, {}, 0.0
+    drift, z_drift, sums, z_sums, moved = {}, {}, {}, {}, 0.0
     for x, y in split(images, labels):
         batch = model.begin_batch(x, y)
         row = int(model._prompt_rows(batch))
         prompt = model.pool.prompts[row : row + 1].detach().clone()
-        before = features(x, prompt).mean(0)
+        before, z_before = features(x, prompt).mean(0), model.backbone.encode(x, prompt).mean(0)
         model.learn_batch(batch)
         after = features(x, model.pool.prompts[row : row + 1].detach())
         drift[row] = drift.get(row, 0) + after.mean(0) - before
+        z = model.backbone.encode(x, model.pool.prompts[row : row + 1].detach())
+        z_drift[row] = z_drift.get(row, 0) + z.mean(0) - z_before
+        for class_id, vector in zip(y.tolist(), z - z_drift[row], strict=True):
+            z_sums[class_id] = z_sums.get(class_id, 0) + vector.double()
         moved = max(moved, drift[row].norm().item())
         for class_id, vector in zip(y.tolist(), after - drift[row], strict=True):
             sums[class_id] = sums.get(class_id, 0) + vector.double()
     assert moved > 0.01
     for i, class_id in enumerate(model.class_ids.tolist()):
         torch.testing.assert_close(model.head.sums[i], sums[class_id], rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(model.prototypes.sums[i], z_sums[class_id], rtol=1e-4, atol=1e-4)
     for row in range(len(model.pool.drift[: len(model.class_ids)])):
         expected = drift.get(row, torch.zeros_like(before))
         torch.testing.assert_close(model.pool.drift[row][-len(before) :], expected, rtol=1e-4, atol=1e-5)

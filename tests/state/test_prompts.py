@@ -82,3 +82,18 @@ def test_one_prompt_depends_on_the_seed_and_not_on_classes():
     one.add_classes(torch.tensor([5, 7]))
     assert one.prompts.shape == (1, 3, 8) and one.prompts.abs().max() <= 1
     assert torch.equal(one.prompts, again.prompts) and not torch.equal(one.prompts, other.prompts)
+
+
+def test_the_drift_of_one_prompt_adds_up_and_is_put_back():
+    pool = OnePrompt(length=1, dim=2, drift=3)
+    assert pool.drift.shape == (1, 3) and not hasattr(OnePrompt(length=1, dim=2), "drift")
+    pool.add_drift(torch.tensor([0]), torch.tensor([1.0, 2, 3]))
+    undo = pool.undo_writes(torch.tensor([0]))
+    pool.add_drift(torch.tensor([0]), torch.tensor([0.5, 0, -4]))
+    assert pool.drift.tolist() == [[1.5, 2, -1]]
+    undo()
+    assert pool.drift.tolist() == [[1, 2, 3]]
+
+
+def test_one_prompt_is_not_found_by_a_key():
+    assert PromptPool.found_by_key and not OnePrompt.found_by_key

@@ -3,7 +3,7 @@ from copy import deepcopy
 import pytest
 import torch
 
-from avalanche_f2ocl.state.row_adam import RowAdam, forget_rows
+from avalanche_f2ocl.state.row_adam import RowAdam, forget_rows, remove_row, used_rows
 
 OPTIONS = dict(lr=0.1, betas=(0.9, 0.99), eps=1e-6)
 
@@ -156,15 +156,70 @@ def test_options_out_of_range(option):
         RowAdam([torch.nn.Parameter(torch.ones(1))], **option)
 
 
-@pytest.mark.parametrize("make", [lambda p: RowAdam([p]), lambda p: torch.optim.SGD([p], momentum=0.9)])
-def test_forgotten_rows_are_as_without_a_step(make):
+OPTIMIZERS = {
+    "rows": lambda p: RowAdam([p]),
+    "momentum": lambda p: torch.optim.SGD([p], momentum=0.9),
+    "no momentum": lambda p: torch.optim.SGD([p], momentum=0.0),
+    "adam": lambda p: torch.optim.Adam([p]),
+}
+
+
+@pytest.fixture(params=OPTIMIZERS)
+def stepped(request):
+    """A parameter of four rows, its optimiser after a step of other gradients in each, and a copy of its state."""
     param = torch.nn.Parameter(torch.zeros(4, 2))
-    optimizer = make(param)
-    param.sum().backward()
+    optimizer = OPTIMIZERS[request.param](param)
+    param.grad = torch.arange(1.0, 9).view(4, 2)
     optimizer.step()
-    before = {name: state.clone() for name, state in optimizer.state[param].items()}
+    optimizer.state[param]["nothing"] = None
+    return param, optimizer, deepcopy(optimizer.state[param])
+
+
+def test_forgotten_rows_are_as_without_a_step(stepped):
+    param, optimizer, before = stepped
     forget_rows(optimizer, param, torch.tensor([1, 3, 9]))
     for name, state in optimizer.state[param].items():
-        assert state[[1, 3]].abs().sum() == 0 and torch.equal(state[[0, 2]], before[name][[0, 2]])
-        assert state[[0, 2]].abs().sum() > 0
+        if isinstance(state, torch.Tensor) and state.dim() > 0:
+            assert state[[1, 3]].abs().sum() == 0 and torch.equal(state[[0, 2]], before[name][[0, 2]])
+            assert state[[0, 2]].abs().sum() > 0
+        else:
+            assert state == before[name]
     forget_rows(optimizer, torch.zeros(2), torch.tensor([0]))  # nothing is known of it
+
+
+def test_of_a_removed_row_the_state_goes_and_the_others_move_up(stepped):
+    param, optimizer, before = stepped
+    remove_row(optimizer, param, 1)
+    remove_row(optimizer, param, 7)  # born after the step
+    for name, state in optimizer.state[param].items():
+        if isinstance(state, torch.Tensor) and state.dim() > 0:
+            assert torch.equal(state[:3], before[name][[0, 2, 3]]) and state[3].abs().sum() == 0
+        else:
+            assert state == before[name]
+
+
+def test_used_rows_of_vectors_and_matrices():
+    rows, grad = used_rows(torch.tensor([0.0, 2, 0, 3]))
+    assert rows.tolist() == [1, 3] and grad.tolist() == [2, 3]
+    rows, grad = used_rows(torch.tensor([[0.0, 0], [0, 2], [3, 0]]))
+    assert rows.tolist() == [1, 2] and grad.tolist() == [[0, 2], [3, 0]]
+    rows, _ = used_rows(torch.zeros(3, 2), every_row=True)
+    assert rows.tolist() == [0, 1, 2]
+    sparse = torch.sparse_coo_tensor([[2, 0, 2]], [[1.0], [2], [3]], (4, 1))
+    rows, grad = used_rows(sparse)
+    assert rows.tolist() == [0, 2] and grad.tolist() == [[2], [4]]
+
+
+def test_undoing_a_step_cuts_off_state_of_rows_that_had_none():
+    """The last row that had state is not the one that is put back."""
+    param = torch.nn.Parameter(torch.zeros(2, 1))
+    optimizer = RowAdam([param])
+    param.grad = torch.tensor([[1.0], [2.0]])
+    optimizer.step()
+    before = deepcopy(optimizer.state[param])
+    param.data = torch.zeros(4, 1)
+    undo = optimizer.undo_step(param, torch.tensor([1, 3]))
+    param.grad = torch.tensor([[0.0], [5.0], [0.0], [5.0]])
+    optimizer.step()
+    undo()
+    assert all(torch.equal(optimizer.state[param][name], state) for name, state in before.items())

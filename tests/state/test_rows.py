@@ -87,3 +87,15 @@ def test_frozen_only_the_rows_in_use_are_left_and_nothing_is_trained():
         rows.weights[:3] = torch.arange(6.0).view(3, 2)
     rows.freeze()
     assert rows.weights.tolist() == [[0, 1], [2, 3], [4, 5]] and not list(rows.parameters())
+
+
+@pytest.mark.parametrize("row", range(5))
+def test_a_row_that_goes_leaves_the_others_in_their_order(row):
+    rows = filled(5)
+    rows.remove_row(row)
+    kept = [i for i in range(5) if i != row]
+    assert rows.num_rows == 4
+    assert rows.used("counts").tolist() == kept
+    assert rows.used("weights").tolist() == [[2.0 * i, 2.0 * i + 1] for i in kept]
+    assert rows.counts[4:].sum() == 0 and rows.weights[4:].abs().sum() == 0
+    assert rows.add_rows(1) == slice(4, 5) and rows.used("counts").tolist() == [*kept, 0]
