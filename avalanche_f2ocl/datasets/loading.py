@@ -1,5 +1,6 @@
 """Image data sets, decoded once into memory: uint8 ``(C, H, W)`` and an int per item."""
 
+import operator
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
@@ -187,10 +188,14 @@ def _in_memory(part: Any) -> tuple[Tensor, Tensor]:
     shapes = {tuple(t.shape) for t in tensors}
     if len(shapes) > 1:
         raise ValueError(f"images have different shapes {sorted(shapes)[:3]}: resize them in the data set's transform")
-    for label in labels:
-        if isinstance(label, float) or (isinstance(label, Tensor) and label.is_floating_point()):
-            raise TypeError(f"label {label!r}: class ids must be integers")
-    return torch.stack(tensors), torch.tensor([int(label) for label in labels])
+    return torch.stack(tensors), torch.tensor([_class_id(label) for label in labels])
+
+
+def _class_id(label: Any) -> int:
+    try:
+        return operator.index(label)  # not int(), which cuts fractions off
+    except TypeError as error:
+        raise TypeError(f"label {label!r}: class ids must be integers") from error
 
 
 def _as_tensor(image: Any) -> Tensor:

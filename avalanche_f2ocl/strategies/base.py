@@ -30,6 +30,10 @@ from avalanche_f2ocl.strategies.quiet_evaluator import QuietEvaluator
 from avalanche_f2ocl.strategies.resuming import Resumable
 from avalanche_f2ocl.strategies.template_overrides import NoOptimizer, TemplateOverrides
 
+_OF_A_MINI_BATCH = (
+    "mbatch", "mb_output", "loss", "mb_labels", "mb_prediction", "checked_minibatch", "training_batch",
+)  # fmt: skip
+
 MOST_COLUMNS = 2**20
 """Columns of a strategy's logits at most; 10 samples then take 40 MB."""
 
@@ -271,6 +275,15 @@ class BaseStrategy(SpelledOut, Resumable, TemplateOverrides, SupervisedTemplate)
         self._forget_minibatch()
         # The gradient of a linear head on a mini-batch of one image is that image's embedding.
         self.optimizer.zero_grad()
+
+    def _save_train_state(self):
+        return super()._save_train_state() | {name: getattr(self, name) for name in _OF_A_MINI_BATCH}
+
+    def _load_train_state(self, prev_state):
+        """A callback in the middle of a mini-batch may evaluate: what is known of it comes back."""
+        super()._load_train_state(prev_state)
+        for name in _OF_A_MINI_BATCH:
+            setattr(self, name, prev_state[name])
 
     def _eval_cleanup(self):
         super()._eval_cleanup()

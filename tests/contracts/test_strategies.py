@@ -361,3 +361,32 @@ def test_no_host_synchronisation_in_a_training_step(make, digits):
         strategy.training_epoch()
     finally:
         torch.cuda.set_sync_debug_mode("default")
+
+
+class Evaluating(SupervisedPlugin):
+    """Evaluates in the middle of the second mini-batch, in several callbacks."""
+
+    def __init__(self, stream):
+        super().__init__()
+        self.stream, self.done = stream, 0
+
+    def _evaluate(self, strategy, **kwargs):
+        if strategy.clock.train_iterations == 1:
+            before = [strategy.mbatch, strategy.mb_output, strategy.training_batch, strategy.mb_labels]
+            strategy.eval(self.stream)
+            after = [strategy.mbatch, strategy.mb_output, strategy.training_batch, strategy.mb_labels]
+            assert all(one is other for one, other in zip(before, after, strict=True)) and strategy.is_training
+            self.done += 1
+
+    before_forward = after_forward = before_backward = before_update = after_training_iteration = _evaluate
+
+
+def test_an_evaluation_in_the_middle_of_a_mini_batch_changes_nothing(make, digits):
+    plugin = Evaluating(digits.test_stream[:1])
+    states = []
+    for plugins in ([], [plugin]):
+        strategy = make(plugins=plugins)
+        train_online(strategy, digits.train_stream[:1])
+        states.append(learned(strategy.model))
+    assert_same_state(*states)
+    assert plugin.done == 5

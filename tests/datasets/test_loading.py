@@ -79,8 +79,9 @@ def test_bad_pairs():
         datasets.load((Pairs((small, 0), (small, 1)), Pairs((small, 0), (small, 2))))
     with pytest.raises(ValueError, match="different shapes"):
         datasets.load((Pairs((small, 0), (large, 0)), Pairs((small, 0))))
-    with pytest.raises(TypeError, match="integers"):
-        datasets.load((Pairs((small, 0.5)), Pairs((small, 0.5))))
+    for label in (0.5, 1.0, np.float32(1.7), np.float64(2), torch.tensor(1.7), "1", None):
+        with pytest.raises(TypeError, match="label .*: class ids must be integers"):
+            datasets.load((Pairs((small, label)), Pairs((small, label))))
     with pytest.raises(ValueError, match="empty"):
         datasets.load((Pairs(), Pairs((small, 0))))
 
