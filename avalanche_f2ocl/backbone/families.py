@@ -75,7 +75,8 @@ def check_vit(vit: nn.Module, name: str, image_size: int | None = None) -> AnyVi
             f"backbone={name!r}: must be of timm's classes VisionTransformer or Eva, is {type(vit).__name__}; "
             "docs/backbones.md lists the names"
         )
-    size, channels = vit.patch_embed.img_size, getattr(vit.patch_embed.proj, "in_channels", 3)
+    size = vit.patch_embed.img_size
+    channels = next((part.in_channels for part in vit.patch_embed.modules() if isinstance(part, nn.Conv2d)), 3)
     if size is None or size[0] != size[1]:
         raise ValueError(f"backbone={name!r}: takes images of {size}; allowed are square ones, as image_size=224")
     if channels != 3:

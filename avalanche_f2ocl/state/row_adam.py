@@ -119,7 +119,6 @@ class RowAdam(Optimizer):
         return state
 
 
-@torch.no_grad()
 def remove_row(optimizer: StepOptimizer, param: Tensor, row: int) -> None:
     """Takes a row of a parameter out of what an optimiser remembers of it; later rows move up by one.
 
@@ -133,7 +132,6 @@ def remove_row(optimizer: StepOptimizer, param: Tensor, row: int) -> None:
             close_gap(tensor, row)
 
 
-@torch.no_grad()
 def forget_rows(optimizer: StepOptimizer, param: Tensor, rows: Tensor) -> None:
     """What an optimiser remembers of some rows of a parameter becomes zero, as of rows without a step.
 

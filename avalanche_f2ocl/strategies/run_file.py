@@ -60,7 +60,7 @@ def check_same_run(strategy: Any, values: Mapping[str, Any], path: str | Path) -
     for name, option in (("dtype", "precision"), ("projection", "projection"), ("readout", "readout")):
         if there.get(name, here[name]) != here[name]:
             raise ValueError(
-                f"{str(path)!r} was learned with {name} {there[name]}, this machine decides for {here[name]}: sums of "
+                f"{str(path)!r} was learned with {name} {there[name]}, here it is {here[name]}: sums of "
                 f"both do not go together; make the strategy with {option}={there[name]!r}"
             )
     if there.get("threads", here["threads"]) != here["threads"]:

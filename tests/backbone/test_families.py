@@ -10,7 +10,7 @@ from torch import nn
 
 from avalanche_f2ocl import F2OCLModel, ViTNCMModel
 from avalanche_f2ocl.backbone import PromptableViT
-from avalanche_f2ocl.backbone.families import rotations, stock_readout
+from avalanche_f2ocl.backbone.families import check_vit, rotations, stock_readout
 from avalanche_f2ocl.baselines.dualprompt import DualPromptModel
 from avalanche_f2ocl.baselines.shared_prompt import SharedPromptModel
 
@@ -139,3 +139,11 @@ def test_an_unusual_pooling_is_the_models_own():
     assert [pooling(), pooling(global_pool="avg"), pooling(global_pool="avgmax")] == ["cls", "patch", "pool"]
     assert pooling(global_pool="avg", pool_include_prefix=True) == "pool"
     assert pooling(attn_pool=nn.Identity()) == "pool"
+
+
+@pytest.mark.parametrize("name", ["vit_tiny_r_s16_p8_224", "vit_base_mci_224"])
+def test_a_convolutional_stem_is_counted_by_its_own_channels(name):
+    vit = timm.create_model(name, num_classes=0, img_size=64, depth=1)
+    assert check_vit(vit, name) is vit
+    prompts = torch.zeros(1, 2, vit.embed_dim)
+    assert PromptableViT(vit).encode(torch.rand(2, 3, 64, 64), prompts).shape == (2, vit.embed_dim)

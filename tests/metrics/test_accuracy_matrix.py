@@ -1,4 +1,5 @@
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -41,3 +42,9 @@ def test_no_square_matrix(bad):
             function(bad)
     with pytest.raises(ValueError, match="samples"):
         average_accuracy([[0.5]], samples=[1, 2])
+
+
+def test_a_single_group_has_no_forgetting_and_no_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert math.isnan(forgetting([[0.5]]))

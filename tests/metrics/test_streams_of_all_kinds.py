@@ -157,3 +157,15 @@ def test_prompts_on_a_joint_test_set(name, vit, stream):
     assert values[0][1] == values[1][1] == 50
     if name != "random_key":  # its draws go over mini-batches, which are cut otherwise
         assert values[0] == values[1]
+
+
+@pytest.mark.parametrize("order", [("train", "test"), ("test", "train"), ("train",)])
+def test_t_is_of_the_test_stream_or_else_of_the_first(vit, stream, order):
+    strategy = make_ncm(vit)
+    train_online(strategy, stream.train_stream)
+    for name in order:
+        strategy.eval(getattr(stream, f"{name}_stream"))
+    matrix = strategy.evaluator.metrics[0]
+    name = "test" if "test" in order else order[0]
+    expected = [accuracy(strategy, experience) for experience in getattr(stream, f"{name}_stream")]
+    np.testing.assert_allclose(matrix.T[-1], expected)

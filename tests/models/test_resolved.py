@@ -39,7 +39,7 @@ def test_a_file_opens_as_it_was_learned(name, vit, images, labels, path, monkeyp
     model.save(path)
     width = None if name == "f2ocl" else 30
     noted = read_model_file(path)[1]["resolved"]
-    assert noted == {"dtype": "bfloat16", "projection": width, "threads": torch.get_num_threads()}
+    assert noted == {"dtype": "bfloat16", "projection": width, "readout": "cls", "threads": torch.get_num_threads()}
     decide(monkeypatch, torch.float32, 20)
     for other in (type(model).from_file(path, device="cpu"), load_model(path, device="cpu")):
         assert resolved(other.backbone, other.head) == noted
@@ -63,8 +63,8 @@ def test_a_width_that_was_given_is_not_changed(vit, images, labels, path, monkey
 @pytest.mark.parametrize(
     "dtype, width, message",
     [
-        (torch.float32, 30, "dtype bfloat16, this machine decides for float32: .*precision='bfloat16'"),
-        (torch.bfloat16, 20, "projection 30, this machine decides for 20: .*projection=30"),
+        (torch.float32, 30, "dtype bfloat16, here it is float32: .*precision='bfloat16'"),
+        (torch.bfloat16, 20, "projection 30, here it is 20: .*projection=30"),
     ],
 )
 def test_a_run_does_not_go_on_with_other_decisions(dtype, width, message, small_vit, digits, path, monkeypatch):
@@ -92,3 +92,14 @@ def test_other_threads_are_said(small_vit, digits, path):
             assert FrozenBackbone(backbone=small_vit, evaluator=None).resume(path)
     finally:
         torch.set_num_threads(threads)
+
+
+def test_a_run_goes_on_under_the_same_readout_however_it_was_asked_for(small_vit, images, tmp_path):
+    readouts = ("auto", "cls", "patch")
+    auto, given, other = (F2OCLStrategy(backbone=small_vit, evaluator=None, readout=r) for r in readouts)
+    auto.model.learn(images, [0, 1, 2] * 4)
+    auto.save(tmp_path / "run.st")
+    assert given.resume(tmp_path / "run.st") and torch.equal(given.model(images), auto.model(images))
+    with pytest.raises(ValueError, match="learned with readout cls, here it is patch: .*readout='cls'"):
+        other.resume(tmp_path / "run.st")
+    assert other.model.batches == 0
