@@ -61,8 +61,7 @@ def load_vit(
     if backbone == MICRO_VIT:
         return _micro_vit(weights, size).float()
     _check_name(backbone)
-    with torch.device("meta"):  # before a download, and without memory
-        check_vit(timm.create_model(backbone, num_classes=0), backbone, image_size)
+    check_vit(_without_weights(backbone), backbone, image_size)  # before a download
     if weights is not None:
         vit = timm.create_model(backbone, num_classes=0, **size)
         _load_checkpoint(vit, weights)
@@ -74,6 +73,14 @@ def load_vit(
             f"the weights of {backbone!r} could not be downloaded ({type(error).__name__}). "
             "Pass a local file with weights=..., or use backbone='micro_vit', which is bundled"
         ) from error
+
+
+def _without_weights(name: str) -> nn.Module:
+    try:
+        with torch.device("meta"):  # takes no memory
+            return timm.create_model(name, num_classes=0)
+    except RuntimeError:  # models of older versions of timm compute with values while they are made
+        return timm.create_model(name, num_classes=0)
 
 
 def _check_own(vit: nn.Module, weights: str | Path | None, image_size: int | None) -> AnyViT:
