@@ -32,7 +32,7 @@ READOUTS = {
 """By architecture; those that the installed timm knows are tried, with two blocks."""
 
 
-@pytest.fixture(params=[name for name in READOUTS if timm.is_model(name)])
+@pytest.fixture(scope="module", params=[name for name in READOUTS if timm.is_model(name)])
 def stock(request):
     patch = 14 if "patch14" in request.param else 16
     torch.manual_seed(0)
@@ -95,9 +95,10 @@ def test_layers_hold_class_token_and_mean_patch(stock, images):
     backbone = PromptableViT(stock)
     prefix = stock.num_prefix_tokens
     parts, outputs = 1 + backbone.has_class_token, []
-    for block in stock.blocks:
-        block.register_forward_hook(lambda block, args, output: outputs.append(output))
+    hooks = [block.register_forward_hook(lambda block, args, output: outputs.append(output)) for block in stock.blocks]
     _, layers = backbone.encode_layers(backbone.tokens(images))
+    for hook in hooks:
+        hook.remove()
     assert layers.shape == (4, 2, parts, stock.embed_dim)
     torch.testing.assert_close(layers[:, 1, -1], outputs[1][:, prefix:].mean(1))
     if backbone.has_class_token:
