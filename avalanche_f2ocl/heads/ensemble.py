@@ -21,6 +21,7 @@ class EnsembleHead(ClassMeans):
         heads: the same.
 
     Example:
+        >>> import torch
         >>> from avalanche_f2ocl.heads import RidgeHead
         >>> head = EnsembleHead([RidgeHead(2, projection=0, ridge=1.0, priors="counts") for _ in range(2)])
         >>> _ = head.add_rows(2)

@@ -126,7 +126,7 @@ def _in_item(value: Any, path: str) -> Iterator[Held]:
 def _children(value: Any, path: str) -> Iterator[tuple[str, Any]]:
     if isinstance(value, type):
         containers = (*SEQUENCES, dict, Tensor, np.ndarray)
-        for name, item in list(vars(value).items()):
+        for name, item in list(vars(value).items()) if value is not Tensor else ():
             item = getattr(item, "__func__", item)  # of static and class methods
             if isinstance(item, types.FunctionType) or (isinstance(item, containers) and not name.startswith("__")):
                 yield f"{path}.{name}", item
