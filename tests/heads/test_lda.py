@@ -99,3 +99,12 @@ def test_a_class_with_one_sample_has_it_as_its_mean(data):
     expected = -distance / 2
     difference = head.logits(x.float()).double() - expected
     torch.testing.assert_close(difference - difference[:, :1], torch.zeros_like(difference), rtol=0, atol=2e-3)
+
+
+def test_a_class_without_a_sample_leaves_the_others_as_they_are(data):
+    x, y = data[0][:100], data[1][:100].clamp(max=3)
+    alone, beside = fitted(x, y), LDAHead(64)
+    beside.add_rows(5)
+    beside.update(x, y)
+    logits = beside.logits(x)
+    assert logits.isfinite().all() and (logits.argmax(1) == alone.logits(x).argmax(1)).all()

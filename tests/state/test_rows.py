@@ -99,3 +99,11 @@ def test_a_row_that_goes_leaves_the_others_in_their_order(row):
     assert rows.used("weights").tolist() == [[2.0 * i, 2.0 * i + 1] for i in kept]
     assert rows.counts[4:].sum() == 0 and rows.weights[4:].abs().sum() == 0
     assert rows.add_rows(1) == slice(4, 5) and rows.used("counts").tolist() == [*kept, 0]
+
+
+def test_frozen_rows_are_no_parameters_and_have_none_to_spare():
+    rows = filled(3)
+    values = rows.used("weights").detach().clone()
+    rows.freeze()
+    assert not list(rows.parameters()) and not rows.weights.requires_grad
+    assert torch.equal(rows.weights, values) and rows.counts.tolist() == [0, 1, 2]
