@@ -74,6 +74,10 @@ class DistinctCount(Undoable):
     def begin_block(self) -> None:
         self._added.clear()
 
+    def end_block(self, keep: bool) -> None:
+        if keep:  # otherwise they are taken back
+            self._added.clear()
+
     def _take_back(self, added: list[Tensor]) -> None:
         for places in added:
             self._change(places, -1)

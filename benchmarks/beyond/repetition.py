@@ -26,7 +26,7 @@ from avalanche_f2ocl.backbone.weights import load_vit
 from avalanche_f2ocl.state.distinct import DistinctCount
 from benchmarks.runs import runner
 from benchmarks.runs.streams import make_stream
-from benchmarks.runs.tables import insert, write_rows
+from benchmarks.runs.tables import publish
 
 TABLE = "repetition"
 BATCH, PASSES, COPIES, NOISE = 10, 3, 2, 3
@@ -105,11 +105,8 @@ def main() -> None:
                 figures.append(measure(name, run))
                 bar.update()
             rows.append({"method": name} | {key: round(np.mean([f[key] for f in figures]), 2) for key in figures[0]})
-    folder = args.results / TABLE
-    print(write_rows(folder, Path(run.dataset).stem, rows))
-    if args.results == runner.RESULTS:
-        pages = [f"**{path.stem}**\n\n{path.read_text()}" for path in sorted(folder.glob("*.md"))]
-        insert(runner.RESULTS.parent / "README.md", TABLE, "\n".join(pages))
+    page = runner.RESULTS.parent / "README.md" if args.results == runner.RESULTS else None
+    publish(args.results / TABLE, Path(run.dataset).stem, rows, page)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from avalanche_f2ocl.heads.make import make_head
 from benchmarks.runs import runner
 from benchmarks.runs.methods import make_strategy
 from benchmarks.runs.streams import make_stream
-from benchmarks.runs.tables import insert, write_rows
+from benchmarks.runs.tables import publish
 
 TABLE = "stale_sums"
 SHARED, COMPENSATED = {"prompt_assignment": "shared"}, {"compensate_drift": True}
@@ -83,11 +83,8 @@ def main() -> None:
                 row = {"prompts": prompts, "head": head, "A_n": streamed, "A_n, sums of the end": fresh}
                 rows.append(row | {"lost": round(fresh - streamed, 2)})
                 bar.update()
-    folder = args.results / TABLE
-    print(write_rows(folder, Path(run.dataset).stem, rows))
-    if args.results == runner.RESULTS:
-        pages = [f"**{path.stem}**\n\n{path.read_text()}" for path in sorted(folder.glob("*.md"))]
-        insert(runner.RESULTS.parent / "README.md", TABLE, "\n".join(pages))
+    page = runner.RESULTS.parent / "README.md" if args.results == runner.RESULTS else None
+    publish(args.results / TABLE, Path(run.dataset).stem, rows, page)
 
 
 if __name__ == "__main__":

@@ -159,6 +159,14 @@ def write_rows(folder: Path, name: str, rows: Sequence[dict]) -> str:
     return "\n".join(lines)
 
 
+def publish(folder: Path, name: str, rows: Sequence[dict], page: Path | None) -> None:
+    """Writes and prints the rows of a data set; with a page, the tables of all data sets in the folder go into it."""
+    print(write_rows(folder, name, rows))
+    if page is not None:
+        tables = [f"**{path.stem}**\n\n{path.read_text()}" for path in sorted(folder.glob("*.md"))]
+        insert(page, folder.name, "\n".join(tables))
+
+
 def write_csv(path: Path, rows: Sequence[dict]) -> None:
     """Rows that share their columns."""
     with path.open("w", newline="") as file:
