@@ -11,6 +11,7 @@ import torch
 from avalanche_f2ocl.config import F2OCLConfig, FrozenConfig
 from avalanche_f2ocl.options import (
     Capture,
+    Fit,
     FrozenFeatures,
     HeadFeatures,
     HeadName,
@@ -39,6 +40,7 @@ class EncoderKeywords(PlaceKeywords, total=False):
     readout: Readout
     normalise: Normalise
     inputs: Inputs
+    fit: Fit
     precision: Precision
     seed: int
 

@@ -12,6 +12,8 @@ PromptInit = Literal["uniform", "normal", "zeros"]
 PromptPosition = Literal["none", "cls"]
 Normalise = Literal["backbone", "unit"]
 Inputs = Literal["auto", "normalised"]
+Fit = Literal["auto", "crop", "squash", "pad"]
+Interpolation = Literal["bicubic", "bilinear"]
 Precision = Literal["auto", "float32", "bfloat16"]
 Capture = Literal["auto", True, False]
 HeadName = Literal["ncm", "lda", "ridge"]
@@ -55,6 +57,7 @@ class EncoderOptions(Options):
         normalise: ``"backbone"``, mean and deviation of the backbone's configuration; ``"unit"``, none.
         inputs: ``"auto"``, uint8 of any size or floats in [0, 1]; ``"normalised"``, floats that are
             passed to the backbone untouched.
+        fit: how images become the backbone's square, see :class:`avalanche_f2ocl.image_fit.ImageFit`.
         precision: of the frozen backbone, see :class:`avalanche_f2ocl.backbone.PromptableViT`.
         seed: drives every random draw.
 
@@ -70,6 +73,7 @@ class EncoderOptions(Options):
     readout: Readout = "auto"
     normalise: Normalise = "backbone"
     inputs: Inputs = "auto"
+    fit: Fit = "auto"
     precision: Precision = "auto"
     seed: int = 0
 

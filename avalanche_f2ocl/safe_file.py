@@ -45,12 +45,14 @@ def write_safe_file(path: str | Path, tensors: dict[str, Tensor], values: dict[s
     unfinished = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         save_file(tensors, unfinished, {_VALUES: text, _DIGEST: _digest(tensors, text)})
+        unfinished.chmod(path.stat().st_mode & 0o777 if path.exists() else _usual_mode())  # safetensors' is 0600
         _to_disk(unfinished)
         os.replace(unfinished, path)
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
-    _to_disk(path.parent)
+    if os.name != "nt":  # Windows opens no folders
+        _to_disk(path.parent)
 
 
 def read_safe_file(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
@@ -90,9 +92,16 @@ def _digest(tensors: dict[str, Tensor], text: str) -> str:
     return digest.hexdigest()
 
 
+def _usual_mode() -> int:
+    """Permissions of a new file."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
 def _to_disk(path: Path) -> None:
     """Waits until a file's contents, or a folder's names, are on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
+    descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
     try:
         os.fsync(descriptor)
     finally:

@@ -1,38 +1,36 @@
 """From images as they come to what the backbone takes, on the images' device."""
 
+from typing import Any
+
 import torch
+from timm.data import resolve_model_data_config
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from avalanche_f2ocl.image_fit import ImageFit
+from avalanche_f2ocl.options import Fit, Normalise
+
 
 class ImagePreparation(nn.Module):
-    """Grey to three channels, resize straight to a square, normalise. No crop, no augmentation.
+    """Grey to three channels, fitted to a square, normalised. No augmentation.
 
     Args:
-        image_size: side S in pixels.
+        fit: how images become squares.
         mean, std: per channel, for images in [0, 1].
-        interpolation: ``"bicubic"`` or ``"bilinear"``, antialiased.
         inputs: ``"normalised"`` passes images untouched.
 
     Example:
-        >>> prepare = ImagePreparation(32, (0.5,) * 3, (0.5,) * 3)
-        >>> prepare(torch.full((2, 1, 8, 8), 255, dtype=torch.uint8)).shape
+        >>> prepare = ImagePreparation(ImageFit(32), (0.5,) * 3, (0.5,) * 3)
+        >>> prepare(torch.full((2, 1, 8, 6), 255, dtype=torch.uint8)).shape
         torch.Size([2, 3, 32, 32])
     """
 
     mean: Tensor
     std: Tensor
 
-    def __init__(
-        self,
-        image_size: int,
-        mean: tuple[float, ...],
-        std: tuple[float, ...],
-        interpolation: str = "bicubic",
-        inputs: str = "auto",
-    ) -> None:
+    def __init__(self, fit: ImageFit, mean: tuple[float, ...], std: tuple[float, ...], inputs: str = "auto") -> None:
         super().__init__()
-        self.image_size, self.interpolation, self.inputs = image_size, interpolation, inputs
+        self.fit, self.inputs = fit, inputs
         self.register_buffer("mean", torch.tensor(mean, dtype=torch.float32).view(1, 3, 1, 1), persistent=False)
         self.register_buffer("std", torch.tensor(std, dtype=torch.float32).view(1, 3, 1, 1), persistent=False)
 
@@ -42,11 +40,54 @@ class ImagePreparation(nn.Module):
         if self.inputs == "normalised":
             return images.float()
         images = images.float() / 255 if images.dtype == torch.uint8 else images.float()
-        size = (self.image_size, self.image_size)
-        if images.shape[-2:] != size:
-            images = F.interpolate(images, size, mode=self.interpolation, antialias=True, align_corners=False)
+        side = self.fit.image_size
+        if images.shape[-2:] != (side, side):
+            images = self._fitted(images)
             if not torch.compiler.is_compiling():
                 # In place: a large batch takes its time here to allocate. torch 2.4 exports nothing of the kind.
                 return (images.clamp_(0, 1) - self.mean).div_(self.std)
             images = images.clamp(0, 1)  # bicubic overshoots
         return (images - self.mean) / self.std
+
+    def _fitted(self, images: Tensor) -> Tensor:
+        side, place = self.fit.image_size, self.fit.place(images.shape[-1], images.shape[-2])
+        size = (place.height, place.width)
+        images = F.interpolate(images, size, mode=self.fit.interpolation, antialias=True, align_corners=False)
+        if place.left < 0 or place.top < 0:
+            square = torch.tensor(self.fit.fill, device=images.device).view(1, 3, 1, 1) / 255
+            square = square.expand(len(images), 3, side, side).clone()
+            square[..., -place.top :, -place.left :][..., : place.height, : place.width] = images
+            return square
+        if size == (side, side):
+            return images
+        return images[..., place.top : place.top + side, place.left : place.left + side]
+
+
+def prepared_as(
+    vit: Any, fit: Fit = "auto", normalise: Normalise = "backbone", inputs: str = "auto"
+) -> ImagePreparation:
+    """What a ViT's configuration says of its evaluation: size, crop, interpolation, mean and deviation.
+
+    Args:
+        vit: of timm's.
+        fit: ``"auto"`` is ``"squash"`` where the ViT's own crop mode is.
+        normalise, inputs: see :class:`avalanche_f2ocl.backbone.PromptableViT`.
+
+    Example:
+        >>> from avalanche_f2ocl.backbone.weights import load_vit
+        >>> prepared_as(load_vit("micro_vit")).fit.image_size
+        32
+    """
+    data = resolve_model_data_config(vit)
+    return ImagePreparation(
+        ImageFit(
+            vit.patch_embed.img_size[0],
+            "squash" if fit == "auto" and data["crop_mode"] == "squash" else fit,
+            data["crop_pct"],
+            "bilinear" if data["interpolation"] == "bilinear" else "bicubic",
+            tuple(round(255 * mean) for mean in data["mean"]),
+        ),
+        mean=data["mean"] if normalise == "backbone" else (0.0,) * 3,
+        std=data["std"] if normalise == "backbone" else (1.0,) * 3,
+        inputs=inputs,
+    )

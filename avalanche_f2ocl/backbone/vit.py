@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from timm.data import resolve_model_data_config
 from timm.models import VisionTransformer
 from torch import Tensor, nn
 from typing_extensions import Self
@@ -18,11 +17,13 @@ from avalanche_f2ocl.backbone.attention import gradient_attention
 from avalanche_f2ocl.backbone.cuda_graphs import CapturedCalls
 from avalanche_f2ocl.backbone.devices import working_dtype
 from avalanche_f2ocl.backbone.families import block_calls, has_class_token, stock_readout
-from avalanche_f2ocl.backbone.preprocessing import ImagePreparation
+from avalanche_f2ocl.backbone.preprocessing import prepared_as
 from avalanche_f2ocl.backbone.weights import load_vit
+from avalanche_f2ocl.image_fit import ImageFit
 from avalanche_f2ocl.options import (
     DEFAULT_BACKBONE,
     Capture,
+    Fit,
     Inputs,
     Normalise,
     Precision,
@@ -47,6 +48,8 @@ class PromptableViT(nn.Module):
         prompt_position: ``"none"``, or ``"cls"`` to add the class token's position embedding to prompts.
         normalise: ``"backbone"``, mean and deviation from the ViT's configuration, or ``"unit"``, [0, 1].
         inputs: ``"auto"`` or ``"normalised"``, see :func:`avalanche_f2ocl.checks.check_images`.
+        fit: how images become squares, see :class:`avalanche_f2ocl.image_fit.ImageFit`; the share that a crop keeps and
+            the interpolation are the backbone's own.
         precision: of weights and tokens, ``"float32"``; ``"bfloat16"``, in a copy of the ViT; or ``"auto"``, see
             :func:`avalanche_f2ocl.backbone.devices.working_dtype`. Embeddings are float32 either way.
         device: where it is going to run, by which ``"auto"`` goes; default where the ViT is.
@@ -82,6 +85,7 @@ class PromptableViT(nn.Module):
         prompt_position: PromptPosition = "none",
         normalise: Normalise = "backbone",
         inputs: Inputs = "auto",
+        fit: Fit = "auto",
         precision: Precision = "auto",
         device: str | torch.device | None = None,
         capture: Capture = "auto",
@@ -93,6 +97,7 @@ class PromptableViT(nn.Module):
             prompt_position=prompt_position,
             normalise=normalise,
             inputs=inputs,
+            fit=fit,
             precision=precision,
             capture=capture,
             compile=compile,
@@ -119,14 +124,7 @@ class PromptableViT(nn.Module):
         self.prompt_position, self.normalise, self.inputs = prompt_position, normalise, inputs
         self.embed_dim: int = vit.embed_dim
         self.image_size: int = vit.patch_embed.img_size[0]
-        data = resolve_model_data_config(vit)
-        self.prepare = ImagePreparation(
-            self.image_size,
-            mean=data["mean"] if normalise == "backbone" else (0.0,) * 3,
-            std=data["std"] if normalise == "backbone" else (1.0,) * 3,
-            interpolation="bilinear" if data["interpolation"] == "bilinear" else "bicubic",
-            inputs=inputs,
-        )
+        self.prepare = prepared_as(vit, fit, normalise, inputs)
         cfg = getattr(vit, "pretrained_cfg", None) or {}
         self.name = ".".join(filter(None, [cfg.get("architecture") or type(vit).__name__, cfg.get("tag")]))
 
@@ -148,6 +146,11 @@ class PromptableViT(nn.Module):
     def device(self) -> torch.device:
         """Where the ViT is."""
         return next(self.vit.parameters()).device
+
+    @property
+    def image_fit(self) -> ImageFit:
+        """How images become squares: for :func:`avalanche_f2ocl.datasets.load` to decode them so."""
+        return self.prepare.fit
 
     @property
     def weights(self) -> VisionTransformer:
@@ -274,4 +277,3 @@ class PromptableViT(nn.Module):
     def encode(self, images: Tensor, prompts: Tensor | None = None) -> Tensor:
         """``f(x)`` or ``f(x, p)``: images ``(B, C, H, W)`` and prompts as above to ``(B, D)``."""
         return self.encode_tokens(self.tokens(images), prompts)
-

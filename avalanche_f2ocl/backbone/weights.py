@@ -132,7 +132,9 @@ def _empty_micro_vit(size: dict) -> VisionTransformer:
         **{"img_size": 32, **size}, patch_size=4, embed_dim=128, depth=6, num_heads=4, mlp_ratio=3, num_classes=0
     )
     mean = std = (0.5,) * 3
-    cfg: Any = dict(architecture=MICRO_VIT, input_size=(3, 32, 32), mean=mean, std=std, interpolation="bicubic")
+    cfg: Any = dict(
+        architecture=MICRO_VIT, input_size=(3, 32, 32), mean=mean, std=std, interpolation="bicubic", crop_pct=1.0
+    )
     vit.pretrained_cfg = cfg
     return vit
 

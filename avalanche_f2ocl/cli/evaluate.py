@@ -1,13 +1,16 @@
-"""``f2ocl eval``: accuracy on a folder or zip of images."""
+"""``f2ocl eval``: accuracy on a folder, zip or tar of images."""
 
 import argparse
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from tqdm import tqdm
 
-from avalanche_f2ocl.cli.images import labelled, minibatches
-from avalanche_f2ocl.datasets.image_source import ImageSource
+from avalanche_f2ocl.cli.images import ImageFile, Unreadable, minibatches
+from avalanche_f2ocl.cli.messages import say
+from avalanche_f2ocl.datasets.by_class import described, files_by_class, fingerprint, hold_out
+from avalanche_f2ocl.datasets.image_source import ImageSource, normal
 from avalanche_f2ocl.models.loading import load_model
 from avalanche_f2ocl.models.saving import SavedModel
 
@@ -20,23 +23,61 @@ def names_of(model: SavedModel) -> dict[int, str]:
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Accuracy over images and over classes, and of each class, as shares; unknown classes count as wrong."""
     source = ImageSource(args.images)
-    files, classes = labelled(source, "test")
+    files = files_by_class(source, "train" if args.hold_out else "test")
+    chosen = hold_out(files, args.hold_out)[1] if args.hold_out else range(len(files.names))
     model = load_model(args.file, weights=args.weights, device=args.device)
-    names = names_of(model)
-    images = [(source, name) for name in files]
-    right: Counter[str] = Counter()
-    with tqdm(total=len(images), unit="image", disable=args.quiet) as bar:
-        for indices, pixels in minibatches(images, model.backbone.image_size, args.batch_size):
+    if files.passed_over:
+        say(f"passed over, as no images of a class: {described(files.passed_over)}")
+    learned = {"files": fingerprint(source, files), "hold_out": args.hold_out or 0}
+    if any(t["files"] == learned["files"] and not (t["hold_out"] == args.hold_out) for t in model.trained_on):
+        say(
+            "warning: the model has learned from these very images, so its accuracy on new ones is likely lower; "
+            "train and evaluate with --hold-out 0.2, or give images that were not in training"
+        )
+    pairs = [(source, files.names[i]) for i in chosen], [files.classes[i] for i in chosen]
+    unreadable = Unreadable(args.strict, say)
+    return score(model, *pairs, args.batch_size, unreadable, args.workers, args.quiet)
+
+
+def score(
+    model: SavedModel,
+    images: Sequence[ImageFile],
+    classes: Sequence[str],
+    batch_size: int,
+    unreadable: Unreadable,
+    workers: int | None = None,
+    quiet: bool = False,
+) -> dict[str, Any]:
+    """Predicts images and compares.
+
+    Args:
+        model: that has learned.
+        images, classes: and the names of their classes.
+        batch_size, unreadable, workers: see :func:`avalanche_f2ocl.cli.images.minibatches`.
+        quiet: without a progress bar.
+
+    Raises:
+        ValueError: none of the images can be read.
+    """
+    names = {class_id: normal(name) for class_id, name in names_of(model).items()}
+    known, right, counts = set(names.values()), Counter[str](), Counter[str]()
+    with tqdm(total=len(images), unit="image", disable=quiet) as bar:
+        for indices, pixels in minibatches(images, model.backbone.image_fit, batch_size, unreadable, workers):
             for index, class_id in zip(indices, model.predict(pixels).tolist(), strict=True):
                 right[classes[index]] += names[class_id] == classes[index]
+                counts[classes[index]] += 1
             bar.update(len(indices))
-    counts = Counter(classes)
+    if not counts:
+        raise ValueError(f"not one of {len(images)} images can be read")
     per_class = {name: right[name] / count for name, count in sorted(counts.items())}
+    of_known = sum(count for name, count in counts.items() if name in known)
     return {
-        "images": len(files),
-        "accuracy": sum(right.values()) / len(files),
+        "images": counts.total(),
+        "accuracy": right.total() / counts.total(),
+        "accuracy_of_known": right.total() / of_known if of_known else None,
         "accuracy_over_classes": sum(per_class.values()) / len(per_class),
-        "unknown_classes": sorted(set(classes) - set(names.values())),
+        "unknown_classes": sorted(counts.keys() - known),
+        "unreadable": list(unreadable.names),
         "per_class": per_class,
     }
 
@@ -48,7 +89,11 @@ def text(result: dict[str, Any]) -> str:
         f"{100 * result['accuracy_over_classes']:.2f} % over {len(result['per_class'])} classes"
     ]
     if unknown := result["unknown_classes"]:
-        lines.append(f"{len(unknown)} classes have not been learned: {', '.join(unknown[:10])}")
+        of_known = result["accuracy_of_known"]
+        known = "no class is known" if of_known is None else f"{100 * of_known:.2f} % on the images of known classes"
+        lines.append(f"not learned: {described(unknown, 10)}; {known}")
+    if unreadable := result["unreadable"]:
+        lines.append(f"could not be read: {described(unreadable)}")
     lowest = sorted(result["per_class"].items(), key=lambda item: item[1])[:5]
     lines.append("lowest: " + ", ".join(f"{name} {100 * share:.0f} %" for name, share in lowest))
     return "\n".join(lines)

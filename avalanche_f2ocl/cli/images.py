@@ -1,73 +1,89 @@
-"""Images of folders, zips and files in mini-batches."""
+"""Images of folders, archives and files in mini-batches, decoded ahead of their use."""
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path, PurePosixPath
+from collections.abc import Callable, Generator, Sequence
+from pathlib import Path
+from zipfile import is_zipfile
 
 import torch
 from torch import Tensor
 
-from avalanche_f2ocl.datasets.image_source import SUFFIXES, ImageSource, is_image
+from avalanche_f2ocl.datasets.decoding import decode
+from avalanche_f2ocl.datasets.image_source import ImageSource
+from avalanche_f2ocl.datasets.reading import UnreadableImage, is_image
+from avalanche_f2ocl.image_fit import ImageFit
+
+ImageFile = tuple[ImageSource, str]
 
 
-def labelled(source: ImageSource, split: str) -> tuple[list[str], list[str]]:
-    """File names and their classes: from ``<split>/<class>/*`` if there is a folder of that name, else ``<class>/*``.
-
-    Raises:
-        ValueError: there are no such images.
-    """
-    parts = [PurePosixPath(name).parts for name in source.images]
-    inside = [p[1:] for p in parts if p[0] == split and len(p) == 3]
-    prefix = f"{split}/" if inside else ""
-    found = inside or [p for p in parts if len(p) == 2]
-    if not found:
-        raise ValueError(
-            f"{str(source.path)!r} has no images in <class>/ or {split}/<class>/ (allowed are {', '.join(SUFFIXES)})"
-        )
-    return [f"{prefix}{name}/{file}" for name, file in found], [name for name, _ in found]
-
-
-def unlabelled(paths: Sequence[str]) -> list[tuple[ImageSource, str]]:
-    """Every image of files, folders and zips, in the order given.
+def unlabelled(paths: Sequence[str]) -> tuple[list[ImageFile], list[str]]:
+    """Every image of files, folders and archives, in the order given, and the other files that lie there.
 
     Raises:
         FileNotFoundError, ValueError: no such path, or no image in it.
     """
-    found: list[tuple[ImageSource, str]] = []
+    found: list[ImageFile] = []
+    others: list[str] = []
     for path in map(Path, paths):
-        if path.is_file() and is_image(path.name):
+        if path.is_file() and (is_image(path.name) or not (is_zipfile(path) or path.suffix == ".tar")):
             found.append((ImageSource(path.parent), path.name))
             continue
         source = ImageSource(path)
         if not source.images:
-            raise ValueError(f"{str(path)!r} has no images in it (allowed are {', '.join(SUFFIXES)})")
+            raise ValueError(f"{str(path)!r} has no images in it")
         found += [(source, name) for name in source.images]
-    return found
+        others += [str(path / name) for name in source.files if not is_image(name)]
+    return found, others
 
 
 def minibatches(
-    images: Sequence[tuple[ImageSource, str]], image_size: int, batch_size: int, unreadable: list[str] | None = None
-) -> Iterator[tuple[list[int], Tensor]]:
-    """Indices ``(B,)`` and pixels ``(B, 3, image_size, image_size)`` uint8 of images.
+    files: Sequence[ImageFile],
+    fit: ImageFit,
+    batch_size: int,
+    unreadable: Callable[[UnreadableImage], None],
+    workers: int | None = None,
+) -> Generator[tuple[list[int], Tensor], None, None]:
+    """Indices ``(B,)`` and pixels ``(B, 3, S, S)`` uint8 of images.
 
     Args:
-        images: sources and names in them.
-        image_size: side in pixels.
+        files: sources and names in them.
+        fit: to squares of S pixels a side.
         batch_size: most images at a time.
-        unreadable: takes the names of those that cannot be read, which are passed over then.
+        unreadable: is told of each that cannot be read; it is passed over unless this raises.
+        workers: see :func:`avalanche_f2ocl.datasets.decoding.decode`.
 
     Raises:
-        ValueError: an image cannot be read, and there is no ``unreadable``.
+        RuntimeError: as there.
     """
-    for start in range(0, len(images), batch_size):
-        indices, pixels = [], []
-        for index in range(start, min(start + batch_size, len(images))):
-            source, name = images[index]
-            try:
-                pixels.append(source.pixels(name, image_size))
-                indices.append(index)
-            except ValueError:
-                if unreadable is None:
-                    raise
-                unreadable.append(name)
-        if indices:
+    indices: list[int] = []
+    pixels: list[Tensor] = []
+    for index, image in enumerate(decode(files, fit, workers=workers)):
+        if isinstance(image, Tensor):
+            indices.append(index)
+            pixels.append(image)
+        else:
+            unreadable(image)
+        if pixels and (len(pixels) == batch_size or index == len(files) - 1):
             yield indices, torch.stack(pixels)
+            indices, pixels = [], []
+
+
+class Unreadable:
+    """Names each file that cannot be read as it comes.
+
+    Args:
+        strict: whether the first one is raised.
+        say: prints a line beside the results.
+
+    Attributes:
+        names: of those so far.
+    """
+
+    def __init__(self, strict: bool, say: Callable[[str], None]) -> None:
+        self.strict, self.say = strict, say
+        self.names: list[str] = []
+
+    def __call__(self, error: UnreadableImage) -> None:
+        if self.strict:
+            raise error
+        self.names.append(error.name)
+        self.say(f"passed over: {error}")

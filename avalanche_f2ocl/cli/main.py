@@ -1,11 +1,20 @@
-"""Arguments, output and exit codes of ``f2ocl``: 0, 1 for an error of one line, 2 for usage, 130 for an interrupt."""
+"""Arguments, output and exit codes of ``f2ocl``.
+
+Codes: 0; 1 for an error, told in one line; 2 for usage; 128 and a signal's number where that stopped it, so 130 for
+Ctrl-C and 141 where nobody reads the output any more.
+"""
 
 import argparse
 import json
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+from avalanche_f2ocl import __version__
+
+_SIGPIPE = 13
 
 
 def _option(text: str) -> tuple[str, Any]:
@@ -24,10 +33,25 @@ def _positive(text: str) -> int:
     return int(text)
 
 
+def _share(text: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = 0
+    if not 0 < share < 1:
+        raise argparse.ArgumentTypeError(f"{text!r}: must be a number between 0 and 1")
+    return share
+
+
+def _count(text: str) -> int:
+    return 0 if text == "0" else _positive(text)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="f2ocl", description="Learn classes online from images, without keeping any.", allow_abbrev=False
     )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="train | eval | predict | info")
 
     def command(name: str, help: str) -> argparse.ArgumentParser:
@@ -39,11 +63,18 @@ def _parser() -> argparse.ArgumentParser:
         own.add_argument("--weights", help="local checkpoint of the backbone")
         own.add_argument("--device", help="default CUDA if there is one, else CPU")
         own.add_argument("--batch-size", type=_positive, default=batch_size, help="default %(default)s")
+        own.add_argument("--workers", type=_count, help="processes that decode; default one a core, at most 4")
+        own.add_argument("--strict", action="store_true", help="stop at the first image that cannot be read")
         own.add_argument("--quiet", action="store_true", help="no progress bar")
 
     train = command("train", "Learn the classes of a folder or zip, in one pass, and save what was learned.")
-    train.add_argument("images", help="folder or zip with <class>/* or train/<class>/*")
+    train.add_argument("images", help="folder, zip or tar with <class>/* or train/<class>/*")
     train.add_argument("--out", type=Path, required=True, help="file to write")
+    train.add_argument("--overwrite", action="store_true", help="replace the file if there is one")
+    train.add_argument("--save-every", type=_positive, metavar="N", help="save after every N images as well")
+    train.add_argument(
+        "--hold-out", type=_share, metavar="SHARE", help="leave out a share of each class and test on it"
+    )
     train.add_argument("--from", dest="go_on", type=Path, metavar="FILE", help="go on with what this file has learned")
     train.add_argument(
         "--method", choices=("best", "f2ocl", "vit-ridge", "vit-ncm"),
@@ -52,6 +83,10 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--backbone", help="timm name, or micro_vit; default vit_base_patch16_224.augreg_in21k")
     train.add_argument("--image-size", type=_positive, help="side in pixels; default the backbone's")
     train.add_argument(
+        "--fit", choices=("auto", "crop", "squash", "pad"),
+        help="how photographs become squares; default auto, the backbone's own crop",
+    )  # fmt: skip
+    train.add_argument(
         "--option", type=_option, action="append", default=[], metavar="NAME=VALUE", help="more of the method's options"
     )
     train.add_argument(
@@ -59,17 +94,17 @@ def _parser() -> argparse.ArgumentParser:
     )
     train.add_argument("--seed", type=int, default=0)
     train.add_argument("--with-backbone", action="store_true", help="put the frozen weights into the file as well")
-    train.add_argument("--skip-unreadable", action="store_true", help="pass over images that cannot be read")
     common(train, 10)
 
     evaluate = command("eval", "Accuracy of what was learned.")
     evaluate.add_argument("file", type=Path, help="what `f2ocl train` or strategy.save wrote")
-    evaluate.add_argument("images", help="folder or zip with <class>/* or test/<class>/*")
+    evaluate.add_argument("images", help="folder, zip or tar with <class>/* or test/<class>/*")
+    evaluate.add_argument("--hold-out", type=_share, metavar="SHARE", help="only what `train --hold-out` left out")
     common(evaluate, 128)
 
     predict = command("predict", "The likeliest classes of images: a line each.")
     predict.add_argument("file", type=Path, help="what `f2ocl train` or strategy.save wrote")
-    predict.add_argument("images", nargs="+", help="image files, folders or zips")
+    predict.add_argument("images", nargs="+", help="image files, folders, zips or tars")
     predict.add_argument("--topk", type=_positive, default=1, help="classes an image; default %(default)s")
     common(predict, 128)
 
@@ -94,18 +129,42 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = _parser().parse_args(argv)
     # Not before the arguments are right: torch takes seconds.
     from avalanche_f2ocl.cli import evaluate, info, predict, train
+    from avalanche_f2ocl.cli.stopping import Stopped
 
-    module = {"train": train, "eval": evaluate, "predict": predict, "info": info}[args.command]
+    module: Any = {"train": train, "eval": evaluate, "predict": predict, "info": info}[args.command]
+    if hasattr(sys.stdout, "reconfigure"):  # names of files may hold what is no text
+        sys.stdout.reconfigure(errors="surrogateescape" if os.name == "posix" else "backslashreplace")
     try:
-        result = module.run(args)
-    except KeyboardInterrupt as interrupt:
-        print(f"f2ocl {args.command}: {str(interrupt) or 'interrupted'}", file=sys.stderr)
+        _print(module.run(args), module, args.json)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or it would fail again at exit
+        return 128 + _SIGPIPE
+    except Stopped as stopped:
+        print(f"f2ocl {args.command}: {stopped}", file=sys.stderr)
+        return 128 + stopped.number
+    except KeyboardInterrupt:
+        print(f"f2ocl {args.command}: interrupted", file=sys.stderr)
         return 130
     except (OSError, TypeError, ValueError, RuntimeError) as error:
         print(f"f2ocl {args.command}: {' '.join(str(error).split())}", file=sys.stderr)
         return 1
-    print(json.dumps(result) if args.json else module.text(result))
     return 0
+
+
+def _print(result: Any, module: Any, as_json: bool) -> None:
+    """Prints a result, or one after the other as they come: a line each, or the elements of one JSON list."""
+    if not isinstance(result, Iterator):
+        print(json.dumps(result) if as_json else module.text(result), flush=True)
+        return
+    if not as_json:
+        for one in result:
+            print(module.text(one), flush=True)
+        return
+    before = "["
+    for one in result:
+        print(before + json.dumps(one), end="", flush=True)
+        before = ",\n"
+    print("]" if before != "[" else "[]", flush=True)
 
 
 if __name__ == "__main__":

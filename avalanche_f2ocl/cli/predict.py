@@ -1,22 +1,32 @@
 """``f2ocl predict``: the likeliest classes of images."""
 
 import argparse
+from collections.abc import Iterator
 from typing import Any
 
 from tqdm import tqdm
 
 from avalanche_f2ocl.cli.evaluate import names_of
-from avalanche_f2ocl.cli.images import minibatches, unlabelled
+from avalanche_f2ocl.cli.images import Unreadable, minibatches, unlabelled
+from avalanche_f2ocl.cli.messages import one_line, say
+from avalanche_f2ocl.datasets.by_class import described
 from avalanche_f2ocl.models.loading import load_model
 
 
-def run(args: argparse.Namespace) -> list[dict[str, Any]]:
-    """For each image its path and the likeliest classes with their probabilities."""
-    images = unlabelled(args.images)
+def run(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """For each image, as soon as it is known, its path and the likeliest classes with their probabilities.
+
+    Raises:
+        FileNotFoundError, ValueError: no such path, no image there, or none that can be read.
+    """
+    images, others = unlabelled(args.images)
+    if others:
+        say(f"passed over, as no images: {described(others)}")
     model = load_model(args.file, weights=args.weights, device=args.device)
-    names, results = names_of(model), []
+    names, unreadable = names_of(model), Unreadable(args.strict, say)
     with tqdm(total=len(images), unit="image", disable=args.quiet) as bar:
-        for indices, pixels in minibatches(images, model.backbone.image_size, args.batch_size):
+        fit = model.backbone.image_fit
+        for indices, pixels in minibatches(images, fit, args.batch_size, unreadable, args.workers):
             ids, probabilities = model.topk(pixels, args.topk)
             for index, own_ids, shares in zip(indices, ids.tolist(), probabilities.tolist(), strict=True):
                 source, name = images[index]
@@ -24,13 +34,15 @@ def run(args: argparse.Namespace) -> list[dict[str, Any]]:
                     {"class": names[class_id], "probability": round(share, 4)}
                     for class_id, share in zip(own_ids, shares, strict=True)
                 ]
-                results.append({"image": str(source.path / name), "classes": classes})
+                yield {"image": str(source.path / name), "classes": classes}
             bar.update(len(indices))
-    return results
+    if len(unreadable.names) == len(images):
+        raise ValueError(f"not one of {len(images)} images can be read")
 
 
-def text(results: list[dict[str, Any]]) -> str:
-    """For people and for ``cut``: a line per image, its parts separated by tabs."""
-    return "\n".join(
-        "\t".join([r["image"], *(f"{c['class']}\t{c['probability']:.3f}" for c in r["classes"])]) for r in results
-    )
+def text(result: dict[str, Any]) -> str:
+    """For people and for ``cut``: a line, its parts separated by tabs."""
+    parts = [result["image"]]
+    for c in result["classes"]:
+        parts += [c["class"], f"{c['probability']:.3f}"]
+    return "\t".join(map(one_line, parts))

@@ -1,8 +1,8 @@
-"""``f2ocl train``: one pass over a folder or zip of images."""
+"""``f2ocl train``: one pass over a folder, zip or tar of images."""
 
 import argparse
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from types import MappingProxyType
 from typing import Any
@@ -11,12 +11,18 @@ import torch
 from tqdm import tqdm
 
 from avalanche_f2ocl.backbone.devices import default_device
-from avalanche_f2ocl.cli.images import labelled, minibatches
+from avalanche_f2ocl.cli.evaluate import score
+from avalanche_f2ocl.cli.images import Unreadable, minibatches
+from avalanche_f2ocl.cli.messages import say
+from avalanche_f2ocl.cli.output import check_place, check_space
+from avalanche_f2ocl.cli.stopping import Stopped, StopSignals
 from avalanche_f2ocl.config import PRESETS
+from avalanche_f2ocl.datasets.by_class import described, files_by_class, fingerprint, hold_out
 from avalanche_f2ocl.datasets.image_source import ImageSource
 from avalanche_f2ocl.models.f2ocl import F2OCLModel
 from avalanche_f2ocl.models.frozen import FrozenModel, ViTNCMModel
 from avalanche_f2ocl.models.loading import load_model
+from avalanche_f2ocl.models.model_file import holds_backbone
 from avalanche_f2ocl.models.saving import SavedModel
 from avalanche_f2ocl.options import DEFAULT_BACKBONE
 from avalanche_f2ocl.rng import generator
@@ -53,52 +59,108 @@ def make_model(
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Learns and saves; returns what it did."""
+    check_place(args.out, replace=args.overwrite or args.go_on is not None)
     source = ImageSource(args.images)
-    files, classes = labelled(source, "train")
-    if not args.out.parent.is_dir():
-        raise FileNotFoundError(f"--out {str(args.out)!r}: there is no folder {str(args.out.parent)!r}")
-    if args.go_on is not None:
-        fixed = {name: getattr(args, name) for name in ("method", "backbone", "image_size", "option")}
-        if given := [name for name, value in fixed.items() if value]:
-            names = ", ".join("--" + name.replace("_", "-") for name in given)
-            raise ValueError(f"{names}: with --from it is the file that decides")
-        model = load_model(args.go_on, weights=args.weights, device=args.device)
-    else:
-        options = {"seed": args.seed, **dict(args.option)}
-        method, backbone = args.method or next(iter(METHODS)), args.backbone or DEFAULT_BACKBONE
-        model = make_model(method, backbone, args.weights, args.image_size, options, args.device)
-    order = torch.randperm(len(files), generator=generator(args.seed, "order", model.batches)).tolist()
+    files = files_by_class(source, "train")
+    learned, held_out = hold_out(files, args.hold_out or 0)
+    model, with_backbone = _model(args)
+    check_space(args.out, model, len(set(files.classes)), with_backbone)
+    if files.passed_over:
+        say(f"passed over, as no images of a class: {described(files.passed_over)}")
+    model.trained_on = [*model.trained_on, {"files": fingerprint(source, files), "hold_out": args.hold_out or 0}]
+    order = torch.randperm(len(learned), generator=generator(args.seed, "order", model.batches)).tolist()
     if args.order == "classes":
-        order.sort(key=lambda i: classes[i])
-    images = [(source, files[i]) for i in order]
-    unreadable: list[str] | None = [] if args.skip_unreadable else None
-    started, learned = time.monotonic(), 0
-    with tqdm(total=len(images), unit="image", disable=args.quiet) as bar:
-        try:
-            for indices, pixels in minibatches(images, model.backbone.image_size, args.batch_size, unreadable):
-                model.learn(pixels, [classes[order[i]] for i in indices])
-                learned += len(indices)
-                bar.update(len(indices))
-        except KeyboardInterrupt:
-            if learned == 0:
-                raise
-            model.save(args.out, backbone=args.with_backbone)
-            raise KeyboardInterrupt(f"stopped after {learned} images; what was learned is in {args.out}") from None
-    model.save(args.out, backbone=args.with_backbone)
-    return {
+        order.sort(key=lambda i: files.classes[learned[i]])
+    order = [learned[i] for i in order]
+    unreadable, started = Unreadable(args.strict, say), time.monotonic()
+    count = _learn(args, model, source, files.names, files.classes, order, unreadable, with_backbone)
+    result = {
         "file": str(args.out),
-        "images": learned,
-        "unreadable": unreadable or [],
+        "images": count,
+        "unreadable": unreadable.names,
+        "passed_over": files.passed_over,
         "classes": len(model.class_ids),
         "seconds": round(time.monotonic() - started, 1),
     }
+    if held_out:
+        pairs = [(source, files.names[i]) for i in held_out], [files.classes[i] for i in held_out]
+        result["held_out"] = score(model, *pairs, 128, unreadable, args.workers, args.quiet)
+    return result
+
+
+def _model(args: argparse.Namespace) -> tuple[SavedModel, bool]:
+    """The model to go on with or a new one, and whether its backbone goes into the file."""
+    if args.go_on is None:
+        options = {"seed": args.seed, **({"fit": args.fit} if args.fit else {}), **dict(args.option)}
+        method, backbone = args.method or next(iter(METHODS)), args.backbone or DEFAULT_BACKBONE
+        return make_model(method, backbone, args.weights, args.image_size, options, args.device), args.with_backbone
+    fixed = {name: getattr(args, name) for name in ("method", "backbone", "image_size", "fit", "option")}
+    if given := [name for name, value in fixed.items() if value]:
+        names = ", ".join("--" + name.replace("_", "-") for name in given)
+        raise ValueError(f"{names}: with --from it is the file that decides")
+    model = load_model(args.go_on, weights=args.weights, device=args.device)
+    return model, args.with_backbone or holds_backbone(args.go_on)
+
+
+def _learn(
+    args: argparse.Namespace,
+    model: SavedModel,
+    source: ImageSource,
+    names: Sequence[str],
+    classes: Sequence[str],
+    order: Sequence[int],
+    unreadable: Unreadable,
+    with_backbone: bool,
+) -> int:
+    """Learns images in an order and saves, whatever ends it; how many were learned."""
+    count = saved = 0
+
+    def save() -> None:
+        model.save(args.out, backbone=with_backbone)
+
+    files = [(source, names[i]) for i in order]
+    batches = minibatches(files, model.backbone.image_fit, args.batch_size, unreadable, args.workers)
+    with StopSignals() as stop, tqdm(total=len(files), unit="image", disable=args.quiet) as bar:
+        try:
+            while True:
+                stop.waiting = True
+                stop.check()
+                batch = next(batches, None)
+                stop.waiting = False
+                if batch is None:
+                    break
+                indices, pixels = batch
+                model.learn(pixels, [classes[order[i]] for i in indices])
+                count += len(indices)
+                bar.update(len(indices))
+                if args.save_every and count - saved >= args.save_every:
+                    save()
+                    saved = count
+            if count == 0:
+                raise ValueError(f"{args.images!r}: not one of {len(files)} images can be read")
+            save()
+        except Exception as error:
+            stop.waiting = False
+            batches.close()  # its processes end before anything is written
+            if count > saved:
+                save()
+            kept = f"what was learned from {count} images is in {args.out}" if count else "nothing has been learned"
+            if stop.number is not None:
+                raise Stopped(stop.number, f"{Stopped(stop.number)} after {count} images; {kept}") from None
+            if count:
+                raise RuntimeError(f"{error}; {kept}") from error
+            raise
+    return count
 
 
 def text(result: dict[str, Any]) -> str:
     """For people."""
     unreadable = result["unreadable"]
-    skipped = f", {len(unreadable)} could not be read ({', '.join(unreadable[:3])})" if unreadable else ""
-    return (
+    skipped = f", {described(unreadable)} could not be read," if unreadable else ""
+    lines = [
         f"learned {result['images']} images{skipped} in {result['seconds']} s; {result['classes']} classes are known. "
         f"Saved: {result['file']}"
-    )
+    ]
+    if held_out := result.get("held_out"):
+        lines.append(f"accuracy {100 * held_out['accuracy']:.2f} % on {held_out['images']} images held out")
+    return "\n".join(lines)

@@ -1,96 +1,105 @@
-"""Image folders and zips with ``train/<class>/*`` and ``test/<class>/*``, decoded once."""
+"""Image folders, zips and tars with ``train/<class>/*`` and ``test/<class>/*``."""
 
-from pathlib import Path, PurePosixPath
+from collections.abc import Sequence
+from pathlib import Path
 
 import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from avalanche_f2ocl.datasets.image_source import SUFFIXES, ImageSource
+from avalanche_f2ocl.datasets.by_class import SPLITS, files_by_class
+from avalanche_f2ocl.datasets.decoding import decode
+from avalanche_f2ocl.datasets.image_source import ImageSource
+from avalanche_f2ocl.image_fit import ImageFit
 
-SPLITS = ("train", "test")
-MIXED_SIZE = 224
-"""Side in pixels of the squares that images of different sizes are brought to."""
+_MANY = 1000  # images from which processes are worth their start
+_SHOWN = 5000  # images from which a progress bar is
 
 
-class ImageFiles(ImageSource):
-    """Lists a folder's or zip's images by split and class, and decodes those asked for.
+class ImageFiles:
+    """Lists the images of a source by split and class, and decodes those asked for.
 
     Args:
-        path: folder or zip.
+        path: folder, zip or tar, see :func:`avalanche_f2ocl.datasets.by_class.files_by_class`.
 
     Attributes:
+        source: of the images.
         class_names: sorted; a label is an index into it.
         names: file names per split.
         labels: per split, ``(N,)`` int64.
+        passed_over: files that are no images by their names, or lie in no class.
 
     Raises:
         FileNotFoundError: no such path.
-        ValueError: no zip, no ``train`` or ``test``, a class without images in one of them.
+        ValueError: another kind of file, no ``train`` or ``test``, a class without images in one of them.
     """
 
+    passed_over: Sequence[str] = ()
+
     def __init__(self, path: str | Path) -> None:
-        super().__init__(path)
-        by_class: dict[str, dict[str, list[str]]] = {split: {} for split in SPLITS}
-        for folder in self.folders:
-            split, *rest = PurePosixPath(folder).parts
-            if split in SPLITS and len(rest) == 1:
-                by_class[split][rest[0]] = []
-        for name in self.images:
-            split, *rest = PurePosixPath(name).parts
-            if split in SPLITS and len(rest) == 2:
-                by_class[split].setdefault(rest[0], []).append(name)
-        for split in SPLITS:
-            if not by_class[split]:
-                raise ValueError(
-                    f"{str(self.path)!r} has no {split}/<class>/ with images in it: "
-                    f"allowed are train/<class>/* and test/<class>/* ({', '.join(SUFFIXES)})"
-                )
-        class_names = sorted(set(by_class["train"]) | set(by_class["test"]))
-        for split in SPLITS:
-            empty = [c for c in class_names if not by_class[split].get(c)]
-            if empty:
-                raise ValueError(f"{str(self.path)!r}: no images in {split}/ for class {', '.join(empty[:5])}")
+        self.source = ImageSource(path)
+        parts = {split: files_by_class(self.source, split) for split in SPLITS}
+        if parts["train"].whole:
+            raise ValueError(f"{str(path)!r} has no test/<class>/: allowed are train/<class>/* and test/<class>/*")
+        classes = {split: set(part.classes) for split, part in parts.items()}
+        for split, other in (SPLITS, SPLITS[::-1]):
+            if lacking := sorted(classes[other] - classes[split]):
+                raise ValueError(f"{str(path)!r}: no images in {split}/ for class {', '.join(lacking[:5])}")
+        by_class: dict[str, dict[str, list[str]]] = {}
+        for split, part in parts.items():
+            by_class[split] = {name: [] for name in sorted(classes[split])}
+            for name, class_name in zip(part.names, part.classes, strict=True):
+                by_class[split][class_name].append(name)
+        self.passed_over = sorted(set(parts["train"].passed_over) & set(parts["test"].passed_over))
         self._set(by_class)
 
     def _set(self, by_class: dict[str, dict[str, list[str]]]) -> None:
-        """Takes file names by split and class; both splits have the same classes."""
-        self.class_names = sorted(by_class["train"])
+        """Takes file names by split and class; both splits have the same classes, in the order of their labels."""
+        self.class_names = list(by_class["train"])
         self.names = {s: [name for c in self.class_names for name in by_class[s][c]] for s in SPLITS}
         sizes = {s: torch.tensor([len(by_class[s][c]) for c in self.class_names]) for s in SPLITS}
         self.labels = {s: torch.arange(len(self.class_names)).repeat_interleave(sizes[s]) for s in SPLITS}
 
-    def decode(self, split: str, indices: Tensor, image_size: int | None) -> Tensor:
-        """Decodes images to RGB.
+    def chosen(self, split: str, indices: Tensor) -> list[tuple[ImageSource, str]]:
+        """The files with these indices, ``(N,)``."""
+        return [(self.source, self.names[split][i]) for i in indices.tolist()]
 
-        Args:
-            split: ``"train"`` or ``"test"``.
-            indices: into ``names[split]``, ``(N,)``.
-            image_size: side in pixels of a square to resize to (bicubic); None keeps what all share.
-
-        Returns:
-            ``(N, 3, H, W)`` uint8.
+    def shared_size(self, chosen: dict[str, Tensor]) -> tuple[int, int] | None:
+        """Width and height of the images with these indices per split, where all have the same; reads heads only.
 
         Raises:
-            ValueError: a file that is no image; the message names it.
+            UnreadableImage: a file that is no image; the message names it.
         """
-        names = [self.names[split][i] for i in indices.tolist()]
-        images = torch.empty(0)
-        hidden = None if len(names) >= 5000 else True  # None: hidden where there is no terminal
-        for i, name in enumerate(tqdm(names, desc=f"decode {split}", disable=hidden, leave=False)):
-            pixels = self.pixels(name, image_size)
-            if i == 0:  # at once, not as a list to be stacked: that would take the memory twice
-                images = pixels.new_empty(len(names), *pixels.shape)
-            images[i] = pixels
-        return images
-
-    def share_a_size(self, chosen: dict[str, Tensor]) -> bool:
-        """Whether the images with these indices per split all have one size; reads headers only."""
         first = None
         for split, indices in chosen.items():
-            for i in indices.tolist():
-                with self.image(self.names[split][i]) as image:
-                    first = first or image.size
-                    if image.size != first:
-                        return False
-        return True
+            for source, name in self.chosen(split, indices):
+                size = source.size(name)
+                first = first or size
+                if size != first:
+                    return None
+        return first
+
+
+def decode_all(
+    files: Sequence[tuple[ImageSource, str]], fit: ImageFit | None, workers: int | None = None, what: str = "images"
+) -> Tensor:
+    """Decodes images that have one size, or are fitted to one, into memory: ``(N, 3, H, W)`` uint8.
+
+    Args:
+        files, fit, workers: as :func:`avalanche_f2ocl.datasets.decoding.decode`.
+        what: they are, for the progress bar of many.
+
+    Raises:
+        UnreadableImage: a file that is no image; the message names it.
+    """
+    images = torch.empty(0)
+    workers = (None if len(files) >= _MANY else 0) if workers is None else workers
+    hidden = None if len(files) >= _SHOWN else True  # None: hidden where there is no terminal
+    decoded = decode(files, fit, workers=workers)
+    for i, pixels in enumerate(tqdm(decoded, f"decode {what}", len(files), disable=hidden, leave=False)):
+        if not isinstance(pixels, Tensor):
+            raise pixels
+        if i == 0:  # at once, not as a list to be stacked: that would take the memory twice
+            images = pixels.new_empty(len(files), *pixels.shape)
+        images[i] = pixels
+    return images

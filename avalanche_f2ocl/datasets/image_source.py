@@ -1,94 +1,96 @@
-"""The images of a folder or zip."""
+"""The images of a folder, zip or tar."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import unicodedata
 from functools import cached_property
-from io import BytesIO
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
-from zipfile import BadZipFile, ZipFile
 
-from PIL import Image
 from torch import Tensor
 from torchvision.transforms.functional import pil_to_tensor
 
-SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
+from avalanche_f2ocl.datasets.archives import Archive, open_archive
+from avalanche_f2ocl.datasets.reading import UnreadableImage, image_size, is_image, missing_plugin, read_image
+from avalanche_f2ocl.image_fit import ImageFit
+
+_CLUTTER = {"__macosx", "thumbs.db", "ehthumbs.db", "desktop.ini", "$recycle.bin", "system volume information"}
 
 
 class ImageSource:
-    """Lists what is in a folder or zip, three levels deep, and decodes images out of it.
+    """Lists what is in a folder, zip or tar, at any depth, and reads images out of it.
+
+    Passed over without a word: names that begin with a dot, what systems leave behind (``__MACOSX``, ``Thumbs.db``,
+    ``desktop.ini``), and names that lead out of the archive.
 
     Args:
-        path: folder or zip.
+        path: folder, zip or tar.
+        archive: what holds the files; default what lies at ``path``.
 
     Raises:
         FileNotFoundError: no such path.
-        ValueError: a file that is no zip.
+        ValueError: a file of another kind.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, archive: Archive | None = None) -> None:
         self.path = Path(path)
-        if self.path.is_dir():
-            self._open: Callable[[str], BinaryIO] = lambda name: (self.path / name).open("rb")
-            self._listed = self._walked
-        elif self.path.is_file():
-            try:
-                archive = ZipFile(self.path)
-            except BadZipFile as error:
-                raise ValueError(f"{str(path)!r} is neither a folder nor a zip of images") from error
-            self._open = lambda name: BytesIO(archive.read(name))
-            self._listed = archive.namelist
-        else:
-            raise FileNotFoundError(f"no such folder or zip: {str(path)!r}")
+        self.archive = open_archive(path) if archive is None else archive
 
-    def _walked(self) -> list[str]:
-        # Not rglob: it passes over folders that are links.
-        found = [p for depth in ("*", "*/*", "*/*/*") for p in self.path.glob(depth)]
-        return [p.relative_to(self.path).as_posix() + "/" * p.is_dir() for p in found]
+    @cached_property
+    def _listed(self) -> list[str]:
+        return [name for name in self.archive.listed() if _is_wanted(name)]
 
     @cached_property
     def files(self) -> list[str]:
         """Names relative to ``path``, with ``/`` between the parts, sorted."""
-        names = (name for name in self._listed() if not name.endswith("/"))
-        return sorted(name for name in names if ".." not in PurePosixPath(name).parts)
+        return sorted(name for name in self._listed if not name.endswith("/"))
 
     @cached_property
     def folders(self) -> list[str]:
-        """The same for folders, those of a zip only where it lists them."""
-        return sorted(name.rstrip("/") for name in self._listed() if name.endswith("/"))
+        """The same for folders, those of an archive only where it lists them."""
+        return sorted(name.rstrip("/") for name in self._listed if name.endswith("/"))
 
     @property
     def images(self) -> list[str]:
         """The files that are images by their names."""
         return [name for name in self.files if is_image(name)]
 
-    def pixels(self, name: str, image_size: int | None = None) -> Tensor:
-        """An image in RGB, ``(3, H, W)`` uint8, resized to a square of ``image_size`` pixels a side if given (bicubic).
+    def pixels(self, name: str, fit: ImageFit | None = None) -> Tensor:
+        """An image in RGB, ``(3, H, W)`` uint8, as :func:`avalanche_f2ocl.datasets.reading.read_image` reads it.
 
         Raises:
-            ValueError: a file that is no image; the message names it.
+            UnreadableImage: it cannot be read; the message names it.
         """
-        with self.image(name) as image:
-            image = image.convert("RGB")
-            if image_size is not None:
-                image = image.resize((image_size, image_size), Image.Resampling.BICUBIC)
-            return pil_to_tensor(image)
-
-    @contextmanager
-    def image(self, name: str) -> Iterator[Image.Image]:
-        """An image as Pillow opens it, its pixels not read yet; raises as :meth:`pixels`."""
         try:
-            with self._open(name) as file, Image.open(file) as image:
-                yield image
-        except (OSError, BadZipFile) as error:
-            raise ValueError(f"{str(self.path)!r}: {name} is no image that can be read ({error})") from error
+            with self.archive.open(name) as file:
+                return pil_to_tensor(read_image(file, fit))
+        except Exception as error:  # a damaged archive can raise anything
+            raise self._unreadable(name, error) from error
+
+    def size(self, name: str) -> tuple[int, int]:
+        """Width and height of an image, upright, from its head alone; raises as :meth:`pixels`."""
+        try:
+            with self.archive.open(name) as file:
+                return image_size(file)
+        except Exception as error:
+            raise self._unreadable(name, error) from error
+
+    def _unreadable(self, name: str, error: Exception) -> UnreadableImage:
+        plugin = missing_plugin(name)
+        reason = f"it needs the package {plugin}" if plugin else f"{error}"
+        full = str(self.path / name)
+        return UnreadableImage(f"{full!r} is no image that can be read ({reason})", full)
 
 
-def is_image(name: str) -> bool:
-    """Whether a file's name ends like an image's.
+def normal(name: str) -> str:
+    """A name in Unicode's composed form, NFC: systems write an accent in one of two ways.
 
     Example:
-        >>> is_image("cat/1.JPG"), is_image("cat/notes.txt")
-        (True, False)
+        >>> normal("e\\u0301") == "\\u00e9"
+        True
     """
-    return name.lower().endswith(SUFFIXES)
+    return unicodedata.normalize("NFC", name)
+
+
+def _is_wanted(name: str) -> bool:
+    parts = PurePosixPath(name).parts
+    if not parts or parts[0].startswith("/") or parts[0].endswith(":"):
+        return False
+    return not any(part.startswith(".") or part.lower() in _CLUTTER for part in parts)

@@ -5,16 +5,16 @@ Data: Hendrycks et al., The Many Faces of Robustness, 2021. They publish one par
 """
 
 import re
-import tarfile
-from io import BytesIO
 from os import PathLike
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import torch
 
-from avalanche_f2ocl.datasets.class_folders import SPLITS, ImageFiles
+from avalanche_f2ocl.datasets.archives import Inside, Tar
+from avalanche_f2ocl.datasets.by_class import SPLITS
+from avalanche_f2ocl.datasets.class_folders import ImageFiles
 from avalanche_f2ocl.datasets.download import check_file, download
-from avalanche_f2ocl.datasets.image_source import is_image
+from avalanche_f2ocl.datasets.image_source import ImageSource
 from avalanche_f2ocl.datasets.location import data_folder
 from avalanche_f2ocl.rng import generator
 
@@ -65,27 +65,21 @@ class ImageNetRFiles(ImageFiles):
             raise TypeError(f"split_seed={split_seed!r}: must be an int, is {type(split_seed).__name__}")
         folder = _data_folder(root) / "imagenet-r"
         if folder.is_dir():
-            self.path = folder
-            self._open = lambda name: (folder / name).open("rb")
-            listed = [p.relative_to(folder).as_posix() for pattern in ("*.txt", "*/*") for p in folder.glob(pattern)]
+            self.source = ImageSource(folder)
         else:
-            self.path = _archive(folder.with_suffix(".tar"), download)
-            with tarfile.open(self.path, "r:") as archive:
-                members = {PurePosixPath(m.name).as_posix(): (m.offset_data, m.size) for m in archive if m.isfile()}
-            places = {name.removeprefix("imagenet-r/"): place for name, place in members.items()}
-            self._open = lambda name: _part_of(self.path, *places[name])
-            listed = list(places)
-        by_wnid = _by_wnid(listed)
+            path = _archive(folder.with_suffix(".tar"), download)
+            self.source = ImageSource(path, Inside(Tar(path), "imagenet-r/"))
+        by_wnid = _by_wnid(self.source.images)
         images = sum(map(len, by_wnid.values()))
         if (len(by_wnid), images) != (CLASSES, IMAGES):
             raise ValueError(
-                f"{str(self.path)!r} has {images} images in {len(by_wnid)} folders <WordNet id>/, expected are "
+                f"{str(self.source.path)!r} has {images} images in {len(by_wnid)} folders <WordNet id>/, expected are "
                 f"{IMAGES} in {CLASSES}: unpack {URL} again, or delete it to have it downloaded"
             )
         parts = {wnid: _split(wnid, names, split_seed) for wnid, names in by_wnid.items()}
         self._set({split: {wnid: part[i] for wnid, part in parts.items()} for i, split in enumerate(SPLITS)})
-        if "README.txt" in listed:
-            with self._open("README.txt") as file:
+        if "README.txt" in self.source.files:
+            with self.source.archive.open("README.txt") as file:
                 readable = dict(re.findall(r"^(n\d{8})\s+(\S.*?)\s*$", file.read().decode(errors="replace"), re.M))
             self.class_names = [readable.get(wnid, wnid) for wnid in self.class_names]
 
@@ -111,17 +105,11 @@ def _archive(path: Path, fetch: bool) -> Path:
     return path
 
 
-def _part_of(path: Path, start: int, size: int) -> BytesIO:
-    with path.open("rb") as file:
-        file.seek(start)
-        return BytesIO(file.read(size))
-
-
-def _by_wnid(listed: list[str]) -> dict[str, list[str]]:
+def _by_wnid(images: list[str]) -> dict[str, list[str]]:
     """Images by WordNet id, both ascending."""
     by_wnid: dict[str, list[str]] = {}
-    for name in sorted(listed):
-        if (match := re.fullmatch(r"(n\d{8})/[^/]+", name)) and is_image(name):
+    for name in images:
+        if match := re.fullmatch(r"(n\d{8})/[^/]+", name):
             by_wnid.setdefault(match[1], []).append(name)
     return by_wnid
 

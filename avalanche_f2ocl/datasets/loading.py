@@ -1,7 +1,9 @@
-"""Image data sets, decoded once into memory: uint8 ``(C, H, W)`` and an int per item."""
+"""Image data sets, in memory or on the disk: uint8 ``(C, H, W)`` and an int per item."""
 
 import operator
+import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,21 +14,65 @@ from torch import Tensor
 from torchvision.transforms.functional import pil_to_tensor
 
 from avalanche_f2ocl.arguments import check_positive_int
-from avalanche_f2ocl.datasets.class_folders import MIXED_SIZE, SPLITS, ImageFiles
+from avalanche_f2ocl.datasets.by_class import SPLITS, described
+from avalanche_f2ocl.datasets.class_folders import ImageFiles, decode_all
+from avalanche_f2ocl.datasets.decoding import check_workers
+from avalanche_f2ocl.datasets.image_files import FilesOnDisk
 from avalanche_f2ocl.datasets.image_tensors import ImageTensors
 from avalanche_f2ocl.datasets.imagenet_r_files import ImageNetRFiles
 from avalanche_f2ocl.datasets.location import data_folder
+from avalanche_f2ocl.image_fit import ImageFit
+from avalanche_f2ocl.options import Fit
 from avalanche_f2ocl.rng import generator
 
 _FIXED = 0  # the images kept per class are the same for every seed
 
 
+IN_MEMORY_BYTES = 2**31
+"""Of decoded images, 2 GiB: where there are more, they stay on the disk unless ``in_memory`` says otherwise."""
+
+
 class LoadedData(NamedTuple):
     """Training and test part, and the classes' names by id."""
 
-    train: ImageTensors
-    test: ImageTensors
+    train: ImageTensors | FilesOnDisk
+    test: ImageTensors | FilesOnDisk
     class_names: dict[int, str]
+
+
+@dataclass(frozen=True)
+class Loading:
+    """How files become images.
+
+    Args:
+        image_size: side in pixels of the squares that images become when they are decoded. None keeps them as they
+            are if they share a size; otherwise they become what ``fit`` says.
+        fit: how they become squares: ``"auto"``, ``"crop"``, ``"squash"`` or ``"pad"``, or all of it at once, as
+            ``strategy.model.backbone.image_fit``, see :class:`avalanche_f2ocl.image_fit.ImageFit`.
+        in_memory: whether they are decoded at once (True) or when they are asked for (False); None decides by
+            :data:`IN_MEMORY_BYTES`. The images are the same, bit for bit.
+        workers: processes that decode, see :func:`avalanche_f2ocl.datasets.decoding.decode`.
+
+    Raises:
+        TypeError, ValueError: an option that is not allowed.
+    """
+
+    image_size: int | None = None
+    fit: Fit | ImageFit = "auto"
+    in_memory: bool | None = None
+    workers: int | None = None
+
+    def __post_init__(self) -> None:
+        self.square()
+        if self.workers is not None:
+            check_workers(self.workers)
+        if self.in_memory is not None and not isinstance(self.in_memory, bool):
+            raise TypeError(f"in_memory={self.in_memory!r}: must be True, False or None")
+
+    def square(self) -> ImageFit:
+        """What images become that do not share a size."""
+        fit = self.fit if isinstance(self.fit, ImageFit) else ImageFit(fit=self.fit)
+        return fit if self.image_size is None else replace(fit, image_size=self.image_size)
 
 
 def load(
@@ -35,22 +81,26 @@ def load(
     test_per_class: int | None = None,
     image_size: int | None = None,
     root: str | Path | None = None,
+    *,
+    fit: Fit | ImageFit = "auto",
+    in_memory: bool | None = None,
+    workers: int | None = None,
 ) -> LoadedData:
     """Loads a data set by name, path, or as a pair.
 
     Args:
         dataset: ``"cifar100"`` (torchvision's, downloaded), ``"imagenet-r"`` (see :func:`imagenet_r`),
-            ``"digits"`` (scikit-learn's, a fixed stratified split of 1437 and 360), a folder or zip with
+            ``"digits"`` (scikit-learn's, a fixed stratified split of 1437 and 360), a folder, zip or tar with
             ``train/<class>/*`` and ``test/<class>/*``, or a pair (train, test) of data sets of (image, int).
         train_per_class, test_per_class: images kept of each class, drawn by a fixed generator; a class
             with fewer keeps all. None keeps all.
-        image_size: side in pixels to which files are resized when they are decoded. None keeps them as
-            they are if they share a size; otherwise they become squares of 224.
         root: where ``"cifar100"`` or ``"imagenet-r"`` is kept; default Avalanche's data folder.
+        image_size, fit, in_memory, workers: of files, see :class:`Loading`.
 
     Raises:
         TypeError: ``dataset`` is none of these.
-        ValueError: an unknown name, a damaged or empty folder or zip, parts whose classes differ.
+        ValueError: an unknown name, a damaged or empty folder or archive, parts whose classes differ, an image that
+            cannot be read.
         FileNotFoundError: no such path.
         OSError: the download failed.
 
@@ -59,20 +109,20 @@ def load(
         >>> len(data.train), len(data.test), data.train[0][0].shape
         (50, 360, torch.Size([1, 8, 8]))
     """
-    per_class = _per_class(train_per_class, test_per_class)
+    per_class, loading = _per_class(train_per_class, test_per_class), Loading(image_size, fit, in_memory, workers)
     if dataset == "digits":
         return _from_tensors(_digits(), per_class)
     if dataset == "cifar100":
         return _from_tensors(_cifar100(root), per_class)
     if dataset == "imagenet-r":
-        return imagenet_r(root, True, 0, train_per_class, test_per_class, image_size)
+        return _from_files(ImageNetRFiles(root), per_class, loading)
     if isinstance(dataset, (str, Path)):
         if not Path(dataset).exists():
             raise FileNotFoundError(
-                f"dataset={str(dataset)!r}: allowed are 'cifar100', 'imagenet-r', 'digits', or the path of a folder "
-                "or zip, and there is no such path"
+                f"dataset={str(dataset)!r}: allowed are 'cifar100', 'imagenet-r', 'digits', or the path of a folder, "
+                "zip or tar, and there is no such path"
             )
-        return _from_files(ImageFiles(dataset), per_class, image_size)
+        return _from_files(ImageFiles(dataset), per_class, loading)
     if isinstance(dataset, Sequence) and len(dataset) == 2:
         parts = {split: _in_memory(part) for split, part in zip(SPLITS, dataset, strict=True)}
         return _from_tensors((parts, None), per_class)
@@ -86,14 +136,20 @@ def imagenet_r(
     train_per_class: int | None = None,
     test_per_class: int | None = None,
     image_size: int | None = None,
+    *,
+    fit: Fit | ImageFit = "auto",
+    in_memory: bool | None = None,
+    workers: int | None = None,
 ) -> LoadedData:
     """ImageNet-R (Hendrycks et al. 2021): 200 classes, 80 % of each for training, as F2OCL's experiments have it.
 
-    Whole, at 224 pixels a side, its 30,000 images ``(3, 224, 224)`` uint8 take 4.5 GB of memory.
+    Whole, at 224 pixels a side, its 30,000 images ``(3, 224, 224)`` uint8 would take 4.5 GB of memory, so they stay on
+    the disk unless ``in_memory=True``.
 
     Args:
         root, download, split_seed: see :class:`avalanche_f2ocl.datasets.imagenet_r_files.ImageNetRFiles`.
-        train_per_class, test_per_class, image_size: see :func:`load`; the images' sizes differ.
+        train_per_class, test_per_class: see :func:`load`.
+        image_size, fit, in_memory, workers: see :class:`Loading`; the images' sizes differ.
 
     Raises:
         TypeError, ValueError, FileNotFoundError, OSError: as for ``ImageNetRFiles`` and :func:`load`.
@@ -103,8 +159,8 @@ def imagenet_r(
         >>> len(data.train), data.train[0][0].shape, data.class_names[0]  # doctest: +SKIP
         (2000, torch.Size([3, 224, 224]), 'goldfish')
     """
-    per_class = _per_class(train_per_class, test_per_class)
-    return _from_files(ImageNetRFiles(root, download, split_seed), per_class, image_size)
+    per_class, loading = _per_class(train_per_class, test_per_class), Loading(image_size, fit, in_memory, workers)
+    return _from_files(ImageNetRFiles(root, download, split_seed), per_class, loading)
 
 
 def keep_per_class(labels: Tensor, count: int | None, split: str) -> Tensor:
@@ -126,14 +182,23 @@ def _per_class(train: int | None, test: int | None) -> dict[str, int | None]:
     return per_class
 
 
-def _from_files(files: ImageFiles, per_class: dict[str, int | None], image_size: int | None) -> LoadedData:
+def _from_files(files: ImageFiles, per_class: dict[str, int | None], loading: Loading) -> LoadedData:
+    if files.passed_over:
+        warnings.warn(f"passed over, as no images of a class: {described(files.passed_over)}", stacklevel=3)
     chosen = {split: keep_per_class(files.labels[split], per_class[split], split) for split in SPLITS}
-    if image_size is None and not files.share_a_size(chosen):
-        image_size = MIXED_SIZE
-    parts = [
-        ImageTensors(files.decode(split, chosen[split], image_size), files.labels[split][chosen[split]])
-        for split in SPLITS
-    ]
+    shared = files.shared_size(chosen) if loading.image_size is None else None
+    fit = loading.square() if shared is None else None
+    width, height = shared or (loading.square().image_size,) * 2
+    in_memory = loading.in_memory
+    if in_memory is None:
+        in_memory = 3 * width * height * sum(map(len, chosen.values())) <= IN_MEMORY_BYTES
+    parts: list[Any] = []
+    for split in SPLITS:
+        own, labels = files.chosen(split, chosen[split]), files.labels[split][chosen[split]]
+        if in_memory:
+            parts.append(ImageTensors(decode_all(own, fit, loading.workers, split), labels))
+        else:
+            parts.append(FilesOnDisk(own, labels, fit, loading.workers))
     return LoadedData(parts[0], parts[1], dict(enumerate(files.class_names)))
 
 

@@ -53,6 +53,7 @@ class BaseModel(SpelledOut, Predictor):
         config: what it was made with.
         optimizer: None where nothing is trained.
         class_names: by class id, where given; they go into files.
+        trained_on: checksums of the lists of files that ``f2ocl train`` learned; they go into files.
         followers: objects outside the model with a ``forget_class(class_id, row)`` that :meth:`forget` calls.
 
     Raises:
@@ -87,6 +88,7 @@ class BaseModel(SpelledOut, Predictor):
         self.classes, self.lock = ClassTable(), ModelLock()
         self.batches = 0
         self.class_names: dict[int, str] = {}
+        self.trained_on: list[dict[str, Any]] = []
         self.followers: list[Any] = []
 
     def _options_of(self, backbone: PromptableViT, given: dict[str, Any]) -> dict[str, Any]:

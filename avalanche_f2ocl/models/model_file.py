@@ -23,6 +23,8 @@ FORMAT = 1
 _BACKBONE = "backbone.vit."
 _NOT_IN_0_1 = ".distinct.buckets"
 """Ends the names of tensors that files of version 0.1 lack: zero there."""
+_OPTIONS_OF_0_1 = {"fit": "squash"}
+"""What version 0.1 did before there was an option for it."""
 _VALUES = {"strategy", "options", "backbone", "class_ids", "classes_left_out"}
 
 
@@ -115,6 +117,7 @@ def write_model_file(
         "class_ids": class_ids,
         "class_names": [[i, model.class_names[i]] for i in class_ids if i in model.class_names],
         "classes_left_out": left_out,
+        "trained_on": model.trained_on,
     }
     write_safe_file(path, tensors, values | dict(run or {}))
 
@@ -137,7 +140,12 @@ def read_model_file(path: str | Path, needed: Set[str] = frozenset()) -> tuple[d
         raise ValueError(f"{str(path)!r} has format {version!r}: this version of avalanche_f2ocl reads {FORMAT}")
     if missing := (_VALUES | needed) - values.keys():
         raise ValueError(f"{str(path)!r} is no checkpoint: it lacks {sorted(missing)}")
-    return tensors, values
+    return tensors, values | {"options": _OPTIONS_OF_0_1 | values["options"]}
+
+
+def holds_backbone(path: str | Path) -> bool:
+    """Whether a backbone's weights are in a file; raises as :func:`read_model_file`."""
+    return any(name.startswith(_BACKBONE) for name in read_model_file(path)[0])
 
 
 def saved_backbone(tensors: dict[str, Tensor], values: dict[str, Any]) -> str | AnyViT:
@@ -172,6 +180,7 @@ def restore(
     backbone = {name: t for name, t in model.state_dict().items() if name.startswith("backbone.")}
     model.load_state_dict(parts["model"] | backbone)
     model.class_names = {int(class_id): str(name) for class_id, name in values.get("class_names", [])}
+    model.trained_on = list(values.get("trained_on", []))
     if optimizer is None:
         return parts["own"]
     optimizer.state.clear()

@@ -12,6 +12,7 @@ from avalanche_f2ocl.models.base import BaseModel
 from avalanche_f2ocl.models.model_file import Learned, read_model_file, restore, saved_backbone, write_model_file
 from avalanche_f2ocl.models.resolved import decided_otherwise, resolved
 from avalanche_f2ocl.options import Precision
+from avalanche_f2ocl.state.rows import ClassRows
 
 
 class SavedModel(BaseModel):
@@ -35,6 +36,22 @@ class SavedModel(BaseModel):
         write_model_file(
             Learned(self, self.saved_as, self.optimizer), path, self.options, None, backbone, min_class_count
         )
+
+    def saved_bytes(self, new_classes: int = 0, backbone: bool = False) -> int:
+        """About how many bytes :meth:`save` writes once so many more classes have been learned.
+
+        Args:
+            new_classes: beside those that are known.
+            backbone: as :meth:`save`.
+        """
+        learned = [t for name, t in self.state_dict().items() if not name.startswith("backbone.")]
+        total = sum(t.nbytes for t in learned)
+        for part in self.learned_parts():
+            for name in part.row_names if isinstance(part, ClassRows) else ():
+                rows = getattr(part, name)
+                copies = 3 if rows.requires_grad else 1  # with the optimiser's two moments
+                total += new_classes * copies * rows.shape[1:].numel() * rows.element_size()
+        return total + backbone * sum(t.nbytes for t in self.backbone.weights.state_dict().values())
 
     @classmethod
     def from_file(

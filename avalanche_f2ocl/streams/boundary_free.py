@@ -6,7 +6,7 @@ the test stream has one with all test images. Orders are functions of the seed (
 :mod:`avalanche_f2ocl.streams.orders`), in which every training image comes once. Items and attributes are those of
 :func:`avalanche_f2ocl.class_incremental_stream`; ``class_order`` is that of first appearance. Options after the
 seed, ``**loading``, are those of :func:`avalanche_f2ocl.datasets.load`: ``train_per_class``, ``test_per_class``,
-``image_size``, ``root``.
+``root``, ``image_size``, ``fit``, ``in_memory``, ``workers``.
 """
 
 from collections.abc import Callable, Sequence

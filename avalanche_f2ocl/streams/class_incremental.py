@@ -15,8 +15,12 @@ from torch import Tensor
 
 from avalanche_f2ocl import datasets
 from avalanche_f2ocl.arguments import check_positive_int
+from avalanche_f2ocl.datasets.image_files import FilesOnDisk
+from avalanche_f2ocl.datasets.image_tensors import ImageTensors
+from avalanche_f2ocl.image_fit import ImageFit
+from avalanche_f2ocl.options import Fit
 from avalanche_f2ocl.rng import generator
-from avalanche_f2ocl.streams.in_memory import InMemoryDataset
+from avalanche_f2ocl.streams.batched import BatchedDataset
 
 
 def class_incremental_stream(
@@ -28,6 +32,9 @@ def class_incremental_stream(
     *,
     image_size: int | None = None,
     root: str | Path | None = None,
+    fit: Fit | ImageFit = "auto",
+    in_memory: bool | None = None,
+    workers: int | None = None,
 ) -> CLScenario:
     """Groups of classes, one after the other; every class belongs to one group.
 
@@ -36,13 +43,14 @@ def class_incremental_stream(
     they do not divide evenly; none is dropped.
 
     Args:
-        dataset: ``"cifar100"``, ``"imagenet-r"``, ``"digits"``, a folder or zip with
+        dataset: ``"cifar100"``, ``"imagenet-r"``, ``"digits"``, a folder, zip or tar with
             ``train/<class>/*`` and ``test/<class>/*``, or a pair of data sets; see
             :func:`avalanche_f2ocl.datasets.load`.
         groups: number of experiences n.
         seed: drives class and sample order.
         train_per_class, test_per_class: images kept of each class, the same for every seed.
-        image_size, root: see :func:`avalanche_f2ocl.datasets.load`.
+        root, image_size, fit, in_memory, workers: see :func:`avalanche_f2ocl.datasets.load`; many images stay on the
+            disk and are decoded ahead of their use, with the same bits as in memory.
 
     Returns:
         A benchmark with ``train_stream`` and ``test_stream`` of n experiences without task labels.
@@ -59,7 +67,9 @@ def class_incremental_stream(
         [[0, 3, 6, 7], [1, 2, 4], [5, 8, 9]]
     """
     check_positive_int("groups", groups)
-    data = datasets.load(dataset, train_per_class, test_per_class, image_size, root)
+    data = datasets.load(
+        dataset, train_per_class, test_per_class, image_size, root, fit=fit, in_memory=in_memory, workers=workers
+    )
     ids = torch.tensor(sorted(data.class_names))
     if groups > len(ids):
         raise ValueError(f"groups={groups}: the data has {len(ids)} classes, so at most {len(ids)} groups")
@@ -82,11 +92,17 @@ def make_benchmark(
         train, test: for each experience the indices of its samples, in order, ``(n,)`` int64.
         class_order, seed: become attributes, as do the data's ``class_names``.
     """
-    train = [InMemoryDataset.of(data.train).subset(part.tolist()) for part in train]
-    test = [InMemoryDataset.of(data.test).subset(part.tolist()) for part in test]
-    benchmark = with_classes_timeline(benchmark_from_datasets(train=train, test=test))
+    experiences = {"train": _experiences(data.train, train), "test": _experiences(data.test, test)}
+    benchmark = with_classes_timeline(benchmark_from_datasets(**experiences))
     benchmark.class_order, benchmark.class_names, benchmark.seed = class_order, data.class_names, seed
     return benchmark
+
+
+def _experiences(data: ImageTensors | FilesOnDisk, parts: Sequence[Tensor]) -> list[BatchedDataset]:
+    if isinstance(data, FilesOnDisk):  # decoded ahead in their order
+        starts = torch.tensor([0, *map(len, parts)]).cumsum(0).tolist()
+        data, parts = data.arranged(torch.cat(list(parts))), list(map(torch.arange, starts[:-1], starts[1:]))
+    return [BatchedDataset.of(data).subset(part.tolist()) for part in parts]
 
 
 def _samples(targets: list[int], classes: Tensor) -> Tensor:

@@ -9,7 +9,9 @@ from PIL import Image
 
 from avalanche_f2ocl import class_incremental_stream, datasets
 from avalanche_f2ocl.datasets import imagenet_r_files as imagenet_r
+from avalanche_f2ocl.datasets.class_folders import decode_all
 from avalanche_f2ocl.datasets.imagenet_r_files import ImageNetRFiles
+from avalanche_f2ocl.image_fit import ImageFit
 
 COUNTS = {"n01443537": 10, "n02056570": 7, "n12267677": 4}
 README = "Labels\n\nn01443537 goldfish\nn02056570 king_penguin\r\nn12267677 acorn\n"
@@ -106,7 +108,7 @@ def test_by_name(root):
 def test_the_data_folder_is_avalanches_by_default(root, monkeypatch):
     asked, where = [], "avalanche_f2ocl.datasets.imagenet_r_files.data_folder"
     monkeypatch.setattr(where, lambda name: asked.append(name) or root)
-    assert ImageNetRFiles().path == root / "imagenet-r.tar" and asked == ["imagenet-r"]
+    assert ImageNetRFiles().source.path == root / "imagenet-r.tar" and asked == ["imagenet-r"]
 
 
 def test_a_folder_unpacked_by_hand(root):
@@ -115,8 +117,8 @@ def test_a_folder_unpacked_by_hand(root):
         archive.extractall(root, filter="data")
     (root / "imagenet-r.tar").unlink()
     files = ImageNetRFiles(root, download=False)
-    assert files.path == root / "imagenet-r" and files.names == names and files.class_names[0] == "goldfish"
-    assert files.decode("test", torch.tensor([0, 3]), 16).shape == (2, 3, 16, 16)
+    assert files.source.path == root / "imagenet-r" and files.names == names and files.class_names[0] == "goldfish"
+    assert decode_all(files.chosen("test", torch.tensor([0, 3])), ImageFit(16)).shape == (2, 3, 16, 16)
     (root / "imagenet-r" / "README.txt").unlink()
     assert ImageNetRFiles(root).class_names == sorted(COUNTS)
     (root / "imagenet-r" / names["test"][0]).unlink()
@@ -154,7 +156,7 @@ def test_other_contents_are_refused(publish):
 def test_the_archive_is_downloaded(root, tmp_path, monkeypatch):
     monkeypatch.setattr(imagenet_r, "URL", (root / "imagenet-r.tar").as_uri())
     files = ImageNetRFiles(tmp_path / "new")
-    assert files.path == tmp_path / "new" / "imagenet-r.tar" and len(files.names["test"]) == 4
+    assert files.source.path == tmp_path / "new" / "imagenet-r.tar" and len(files.names["test"]) == 4
 
 
 def test_nothing_there(publish, tmp_path):

@@ -1,15 +1,16 @@
-"""Avalanche's dataset over images in memory."""
+"""Avalanche's dataset over images of which a mini-batch is fetched at once."""
 
 from collections.abc import Sequence
 
 from avalanche.benchmarks.utils import DataAttribute
 from avalanche.benchmarks.utils.classification_dataset import ClassificationDataset
 
+from avalanche_f2ocl.datasets.image_files import FilesOnDisk
 from avalanche_f2ocl.datasets.image_tensors import ImageTensors
 
 
-class InMemoryDataset(ClassificationDataset):
-    """Avalanche's dataset of (parts of) one :class:`ImageTensors`.
+class BatchedDataset(ClassificationDataset):
+    """Avalanche's dataset of (parts of) one :class:`ImageTensors` or :class:`FilesOnDisk`.
 
     Anything that Avalanche's own can do, as transforms, more data or more attributes, makes it fetch image by image, as
     that one does.
@@ -19,20 +20,20 @@ class InMemoryDataset(ClassificationDataset):
 
     Example:
         >>> import torch
-        >>> data = InMemoryDataset.of(ImageTensors(torch.zeros(4, 1, 2, 2), torch.tensor([5, 6, 7, 8])))
+        >>> data = BatchedDataset.of(ImageTensors(torch.zeros(4, 1, 2, 2), torch.tensor([5, 6, 7, 8])))
         >>> data.subset([3, 1]).__getitems__([0, 1]).labels
         tensor([8, 6])
     """
 
     @classmethod
-    def of(cls, data: ImageTensors) -> "InMemoryDataset":
+    def of(cls, data: ImageTensors | FilesOnDisk) -> "BatchedDataset":
         """All of ``data``."""
         return cls([data], data_attributes=[DataAttribute(data.targets, "targets")])
 
     def __getitems__(self, indices: list[int]) -> Sequence:
         flat = self._flat_data
         [images, *more] = flat._datasets
-        if more or not isinstance(images, ImageTensors) or self._changes_items():
+        if more or not isinstance(images, ImageTensors | FilesOnDisk) or self._changes_items():
             return [self[i] for i in indices]
         return images.__getitems__(indices if flat._indices is None else [flat._indices[i] for i in indices])
 

@@ -6,7 +6,7 @@ from avalanche.benchmarks.utils import DataAttribute, as_classification_dataset,
 from torch.utils.data import DataLoader, Subset, default_collate
 
 from avalanche_f2ocl.datasets.image_tensors import ImageTensors, Samples, collate
-from avalanche_f2ocl.streams.in_memory import InMemoryDataset
+from avalanche_f2ocl.streams.batched import BatchedDataset
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def forms(data):
 @pytest.mark.parametrize("own_collate", [True, False])
 def test_mini_batches_are_avalanches(tensors, form, own_collate):
     ours, theirs = (
-        list(forms(data))[form] for data in (InMemoryDataset.of(tensors), as_classification_dataset(tensors))
+        list(forms(data))[form] for data in (BatchedDataset.of(tensors), as_classification_dataset(tensors))
     )
     options = {"batch_size": 3, "collate_fn": ours.collate_fn if own_collate else None}
     got = list(DataLoader(ours, **options))
@@ -41,13 +41,13 @@ def test_mini_batches_are_avalanches(tensors, form, own_collate):
 
 
 def test_images_in_memory_are_fetched_together(tensors):
-    data = InMemoryDataset.of(tensors).subset([4, 2, 9]).eval()
+    data = BatchedDataset.of(tensors).subset([4, 2, 9]).eval()
     assert isinstance(data.__getitems__([0, 2]), Samples)
     assert isinstance(data.replace_current_transform_group(torch.neg).__getitems__([0, 2]), list)
 
 
 def test_a_part_made_by_torch_takes_torchs_own_collate(tensors):
-    [(images, labels)] = DataLoader(Subset(InMemoryDataset.of(tensors), [4, 2]), batch_size=2)
+    [(images, labels)] = DataLoader(Subset(BatchedDataset.of(tensors), [4, 2]), batch_size=2)
     assert torch.equal(images, tensors.images[[4, 2]]) and labels.tolist() == [4, 2]
 
 

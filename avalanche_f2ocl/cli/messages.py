@@ -1,0 +1,25 @@
+"""Lines beside the results."""
+
+import sys
+
+
+def say(message: str) -> None:
+    """Prints one line to standard error, above a progress bar if there is one."""
+    from tqdm import tqdm
+
+    with tqdm.external_write_mode(file=sys.stderr):
+        print(one_line(message), file=sys.stderr)
+
+
+def one_line(text: str) -> str:
+    """Text without line breaks and tabs, which names of files may hold.
+
+    Example:
+        >>> one_line("a\\nb")
+        'a\\\\nb'
+    """
+    return text.replace("\\", "\\\\").translate({9: "\\t", 10: "\\n", 13: "\\r"}) if _breaks(text) else text
+
+
+def _breaks(text: str) -> bool:
+    return any(sign in text for sign in "\t\n\r")
