@@ -146,7 +146,7 @@ def _learn(
                 save()
             kept = f"what was learned from {count} images is in {args.out}" if count else "nothing has been learned"
             if stop.number is not None:
-                raise Stopped(stop.number, f"{Stopped(stop.number)} after {count} images; {kept}") from None
+                raise Stopped(stop.number, f"{Stopped(stop.number)}; {kept}") from None
             if count:
                 raise RuntimeError(f"{error}; {kept}") from error
             raise

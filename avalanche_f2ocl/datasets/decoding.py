@@ -1,8 +1,10 @@
 """Images decoded ahead of their use, by processes of their own."""
 
+import gc
 import os
 import signal
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import Any
 
@@ -69,8 +71,8 @@ def decode(
         sampler=order,
         num_workers=workers,
         prefetch_factor=AHEAD // _CHUNK,
-        collate_fn=_as_they_are,
-        worker_init_fn=_leave_signals,
+        collate_fn=_together,
+        worker_init_fn=_begin,
         timeout=TIMEOUT if timeout is None else timeout,
         generator=torch.Generator(),  # or it would draw from the global one
     )
@@ -79,6 +81,10 @@ def decode(
         try:
             chunk = next(chunks, None)
         except RuntimeError as error:
+            for process in getattr(chunks, "_workers", ()):
+                with suppress(RuntimeError):  # torch tells of each that dies
+                    process.kill()  # one that is stuck would be waited for at the end of the program
+                    process.join()
             doubtful = [files[index][1] for index in islice(order, done, done + _CHUNK)]
             raise RuntimeError(
                 f"decoding stopped: {error}. It may have been at {', '.join(doubtful)}; "
@@ -87,7 +93,7 @@ def decode(
         if chunk is None:
             return
         yield from chunk
-        done += len(chunk)
+        done += _CHUNK
 
 
 def read(source: ImageSource, name: str, fit: ImageFit | None) -> Tensor | UnreadableImage:
@@ -112,12 +118,17 @@ def check_workers(workers: int) -> int:
     return workers
 
 
-def _leave_signals(worker: int) -> None:
-    """A terminal sends its signals to all processes; it is for the caller to stop these."""
+def _begin(worker: int) -> None:
+    """What a process does first."""
+    gc.freeze()  # collecting what came with it would copy the memory that it shares with the caller
+    # A terminal sends these to all processes; it is for the caller to stop this one.
     for name in ("SIGINT", "SIGHUP"):
         if number := getattr(signal, name, None):
             signal.signal(number, signal.SIG_IGN)
 
 
-def _as_they_are(items: list) -> list:
-    return items
+def _together(items: list[Tensor | UnreadableImage]) -> list[Tensor | UnreadableImage] | Tensor:
+    """Images of one shape as one tensor ``(B, 3, H, W)``: each tensor that is sent takes its time."""
+    images = [item for item in items if isinstance(item, Tensor)]
+    alike = len(images) == len(items) and len({image.shape for image in images}) == 1
+    return torch.stack(images) if alike else items

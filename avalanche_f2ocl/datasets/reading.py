@@ -146,7 +146,7 @@ def _rgb(image: Image.Image) -> Image.Image:
         image = image.convert("LA") if image.mode == "La" else image
         above = image.convert("RGBA")
         return Image.alpha_composite(Image.new("RGBA", image.size, (*BACKGROUND, 255)), above).convert("RGB")
-    return image.convert("RGB")
+    return image if image.mode == "RGB" else image.convert("RGB")
 
 
 def _scaled(image: Image.Image) -> Image.Image:

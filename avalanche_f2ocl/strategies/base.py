@@ -1,7 +1,7 @@
 """Avalanche's training loop for a :class:`avalanche_f2ocl.models.base.BaseModel`."""
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from operator import length_hint
 from typing import Any, ClassVar, Literal
@@ -19,6 +19,7 @@ from avalanche_f2ocl.backbone.devices import default_device
 from avalanche_f2ocl.checks import check_labels
 from avalanche_f2ocl.heads import MASKED_LOGIT
 from avalanche_f2ocl.metrics.avalanche_forgetting import warn_of_wrong_forgetting
+from avalanche_f2ocl.metrics.groups import origin
 from avalanche_f2ocl.models.base import BaseModel
 from avalanche_f2ocl.models.predicting import Prediction
 from avalanche_f2ocl.options import DEFAULT_BACKBONE
@@ -200,6 +201,9 @@ class BaseStrategy(SpelledOut, Resumable, TemplateOverrides, SupervisedTemplate)
         if isinstance(self.experience, OnlineCLExperience) and not self._warned_of_forgetting:
             self._warned_of_forgetting = True
             warn_of_wrong_forgetting(self.evaluator.metrics)
+        names = getattr(getattr(origin(self.experience).origin_stream, "benchmark", None), "class_names", None)
+        if isinstance(names, Mapping):
+            self.model.class_names = {**names, **self.model.class_names}
         super()._before_training_exp(**kwargs)
 
     def _before_training_iteration(self, **kwargs):

@@ -94,6 +94,8 @@ def make_benchmark(
     """
     experiences = {"train": _experiences(data.train, train), "test": _experiences(data.test, test)}
     benchmark = with_classes_timeline(benchmark_from_datasets(**experiences))
+    for stream in (benchmark.train_stream, benchmark.test_stream):
+        stream.benchmark = benchmark  # strategies look there for the classes' names
     benchmark.class_order, benchmark.class_names, benchmark.seed = class_order, data.class_names, seed
     return benchmark
 

@@ -72,7 +72,7 @@ def runs_of(part: str, args: argparse.Namespace) -> list[list[str]]:
     vit = ["--backbone", "vit_tiny_patch16_224", "--image-size", "112"]
     vit += ["--weights", args.weights] if args.weights else []
     cifar = ["--dataset", f"{args.data_dir}/cifar100.zip", *vit, "--test-per-class", "30"]
-    caltech = ["--dataset", f"{args.data_dir}/caltech101.zip", *vit]
+    caltech = ["--dataset", f"{args.data_dir}/caltech101.zip", *vit, "--fit", "squash"]
     digits = ["--dataset", "digits", "--backbone", "micro_vit", "--groups", "5"]
 
     def run(method: str, folder: str, data: list[str], seed: int, more: list[str] = (), **options) -> list[str]:

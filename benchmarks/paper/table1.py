@@ -49,7 +49,8 @@ def data_sets(args: argparse.Namespace) -> dict[str, list[str]]:
         ],
     }  # fmt: skip
     if folder:
-        sets["caltech101"] = ["--dataset", str(folder / "caltech101.zip"), *vit, "--image-size", "112"]
+        caltech = ["--dataset", str(folder / "caltech101.zip"), "--fit", "squash"]
+        sets["caltech101"] = [*caltech, *vit, "--image-size", "112"]
     return sets
 
 

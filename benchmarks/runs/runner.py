@@ -17,6 +17,7 @@ from dataclasses import replace
 from importlib.metadata import version
 from importlib.resources import as_file, files
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import torch
@@ -30,7 +31,7 @@ from avalanche_f2ocl.evaluation.anytime import run_anytime
 from avalanche_f2ocl.evaluation.by_groups import run_online
 from avalanche_f2ocl.metrics.groups import AccuracyMatrix
 from avalanche_f2ocl.models.resolved import resolved
-from avalanche_f2ocl.options import HeadOptions
+from avalanche_f2ocl.options import Fit, HeadOptions
 from avalanche_f2ocl.strategies.base import BaseStrategy
 from benchmarks.runs.cache import QueryCache
 from benchmarks.runs.methods import METHODS, make_strategy
@@ -69,6 +70,9 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--backbone", required=True, help="timm name with tag, or 'micro_vit'")
     parser.add_argument("--weights", help="local checkpoint")
     parser.add_argument("--image-size", type=int)
+    parser.add_argument(
+        "--fit", choices=get_args(Fit), default="auto", help="of photographs to squares; tables before had squash"
+    )
     parser.add_argument("--groups", type=int, default=10)
     parser.add_argument("--train-per-class", type=int)
     parser.add_argument("--test-per-class", type=int)
@@ -163,6 +167,7 @@ def run(args: argparse.Namespace) -> dict[str, tuple[dict, np.ndarray, np.ndarra
         "backbone": args.backbone,
         "weights_sha256": checksum,
         "image_size": backbone.image_size,
+        "fit": args.fit,
         "train_per_class": args.train_per_class,
         "test_per_class": args.held_out or args.test_per_class,
         "seed": args.seed,

@@ -7,6 +7,7 @@ from avalanche.benchmarks import CLScenario
 
 from avalanche_f2ocl import class_incremental_stream, datasets
 from avalanche_f2ocl.datasets.image_tensors import ImageTensors
+from avalanche_f2ocl.options import Fit
 from avalanche_f2ocl.streams import boundary_free as boundary_free_streams
 
 BOUNDARY_FREE = {
@@ -23,17 +24,18 @@ def make_stream(args: argparse.Namespace) -> CLScenario:
     """The Avalanche benchmark that the runner's arguments describe."""
     data, per_class = args.dataset, (args.train_per_class, args.test_per_class)
     if args.held_out:
-        data, per_class = held_out(args.dataset, args.train_per_class, args.held_out), (None, None)
+        data, per_class = held_out(args.dataset, args.train_per_class, args.held_out, args.fit), (None, None)
     if args.stream == "groups":
-        return class_incremental_stream(data, args.groups, args.seed, *per_class)
+        return class_incremental_stream(data, args.groups, args.seed, *per_class, fit=args.fit)
     train_per_class, test_per_class = per_class
     make = BOUNDARY_FREE[args.stream]
-    return make(data, seed=args.seed, train_per_class=train_per_class, test_per_class=test_per_class)
+    per_class = {"train_per_class": train_per_class, "test_per_class": test_per_class}
+    return make(data, seed=args.seed, fit=args.fit, **per_class)
 
 
-def held_out(dataset: str, train_per_class: int, count: int) -> tuple[ImageTensors, ImageTensors]:
+def held_out(dataset: str, train_per_class: int, count: int, fit: Fit = "auto") -> tuple[ImageTensors, ImageTensors]:
     """The training images of ``train_per_class``, and ``count`` others of each class that stand for the test images."""
-    data = datasets.load(dataset, train_per_class=train_per_class + count).train
+    data = datasets.load(dataset, train_per_class=train_per_class + count, fit=fit, in_memory=True).train
     labels = torch.tensor(data.targets)
     chosen = datasets.keep_per_class(labels, train_per_class, "held-out")
     others = torch.ones(len(labels), dtype=torch.bool)

@@ -1,10 +1,13 @@
 import shutil
+import signal
 
 import pytest
 import torch
 
+from avalanche_f2ocl import ViTNCMModel
 from avalanche_f2ocl.cli import train
 from avalanche_f2ocl.cli.images import minibatches
+from avalanche_f2ocl.datasets.image_source import ImageSource
 from avalanche_f2ocl.models.loading import load_model
 
 MICRO = ("--backbone", "micro_vit", "--quiet")
@@ -14,7 +17,7 @@ def test_it_learns_what_a_loop_written_out_does(f2ocl, pictures, tmp_path):
     out = tmp_path / "a.safetensors"
     arguments = ("--method", "f2ocl", "--order", "classes", "--batch-size", 7, "--option", "prompt_length=3")
     code, result, _ = f2ocl("train", pictures, "--out", out, *MICRO, *arguments, "--json", "--seed", 4)
-    assert code == 0 and (result["images"], result["classes"], result["unreadable"]) == (24, 3, [])
+    assert code == 0 and (result["images"], result["classes"]) == (24, 3)
     got = load_model(out)
     assert got.class_names == {0: "blue", 1: "green", 2: "red"} and got.head.used("counts").tolist() == [8, 8, 8]
     assert got.batches == 4 and got.config.prompt_length == 3 and got.config.seed == 4
@@ -35,7 +38,7 @@ def test_zip_and_folder_with_and_without_train_teach_the_same(f2ocl, pictures, t
     zipped = shutil.make_archive(str(tmp_path / "zipped"), "zip", pictures)
     states = []
     for images in (pictures, zipped, pictures / "train"):
-        f2ocl("train", images, "--out", tmp_path / "a.safetensors", *MICRO, "--method", "f2ocl")
+        f2ocl("train", images, "--out", tmp_path / "a.safetensors", *MICRO, "--method", "f2ocl", "--overwrite")
         states.append(load_model(tmp_path / "a.safetensors").state_dict())
     for other in states[1:]:
         assert all(torch.equal(value, other[name]) for name, value in states[0].items())
@@ -54,48 +57,143 @@ def test_it_goes_on_with_new_classes(f2ocl, own, tmp_path, learned):
     assert len(load_model(first).class_ids) == 2
 
 
-def test_images_that_cannot_be_read(f2ocl, own, tmp_path):
+def test_images_that_cannot_be_read_are_named_and_passed_over(f2ocl, own, tmp_path):
     (own / "train" / "red" / "3.png").write_bytes(b"damaged")
-    out = tmp_path / "a.safetensors"
-    code, _, said = f2ocl("train", own, "--out", out, *MICRO)
-    assert code == 1 and "red/3.png is no image" in said and not out.exists()
-    code, result, _ = f2ocl("train", own, "--out", out, *MICRO, "--skip-unreadable", "--json")
-    assert code == 0 and result["images"] == 23 and result["unreadable"] == ["train/red/3.png"]
-    assert "1 could not be read (train/red/3.png)" in f2ocl("train", own, "--out", out, *MICRO, "--skip-unreadable")[1]
+    (own / "train" / "red" / "notes.txt").write_text("no image")
+    (own / "yellow").mkdir()
+    shutil.copy(own / "train" / "red" / "1.png", own / "yellow")
+    out, damaged = tmp_path / "a.safetensors", str(own / "train" / "red" / "3.png")
+    code, result, said = f2ocl("train", own, "--out", out, *MICRO, "--json")
+    assert code == 0 and result["images"] == 23 and result["unreadable"] == [damaged]
+    assert result["passed_over"] == ["train/red/notes.txt", "yellow/1.png"]
+    assert f"passed over: {damaged!r} is no image that can be read (UnidentifiedImageError" in said
+    assert "passed over, as no images of a class: 2 (train/red/notes.txt, yellow/1.png)" in said
+    assert f"1 ({damaged}) could not be read" in f2ocl("train", own, "--out", out, *MICRO, "--overwrite")[1]
 
 
-def test_an_interrupt_saves_what_was_learned(f2ocl, pictures, tmp_path, monkeypatch):
-    def interrupted(*args):
+def test_strict_stops_at_the_first_and_saves_what_was_learned(f2ocl, own, tmp_path):
+    (own / "train" / "red" / "3.png").write_bytes(b"damaged")
+    out, strict = tmp_path / "a.safetensors", (*MICRO, "--strict", "--order", "classes", "--batch-size", 4)
+    code, _, said = f2ocl("train", own, "--out", out, *strict)
+    assert code == 1 and "red/3.png' is no image that can be read" in said and said.count("\n") == 1
+    count = int(load_model(out).head.used("counts").sum())
+    assert 16 <= count < 24 and f"what was learned from {count} images is in {out}" in said
+
+
+def test_no_image_that_can_be_read_writes_nothing(f2ocl, own, tmp_path):
+    for path in (own / "train").rglob("*.png"):
+        path.write_bytes(b"damaged")
+    code, _, said = f2ocl("train", own, "--out", tmp_path / "a", *MICRO)
+    assert code == 1 and "not one of 24 images can be read" in said and not (tmp_path / "a").exists()
+
+
+def stopping_at(monkeypatch, count, what):
+    """Lets so many mini-batches through, then does something."""
+
+    def stopped(*args):
         for i, batch in enumerate(minibatches(*args)):
-            if i == 2:
-                raise KeyboardInterrupt
+            if i == count:
+                what()
             yield batch
 
-    monkeypatch.setattr(train, "minibatches", interrupted)
+    monkeypatch.setattr(train, "minibatches", stopped)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_saves_what_was_learned(f2ocl, pictures, tmp_path, monkeypatch, number):
+    stopping_at(monkeypatch, 2, lambda: signal.raise_signal(number))
     out = tmp_path / "a.safetensors"
     code, _, said = f2ocl("train", pictures, "--out", out, *MICRO)
-    assert code == 130 and "stopped after 20 images; what was learned is in" in said and load_model(out).batches == 2
+    assert code == 128 + number and load_model(out).batches == 2
+    assert said == f"f2ocl train: stopped by {number.name}; what was learned from 20 images is in {out}\n"
 
 
-def test_an_interrupt_before_the_first_mini_batch_writes_nothing(f2ocl, pictures, tmp_path, monkeypatch):
-    def interrupted(*args):
-        raise KeyboardInterrupt
+def test_an_error_saves_what_was_learned(f2ocl, pictures, tmp_path, monkeypatch):
+    def fail():
+        raise RuntimeError("decoding stopped: worker 7 died")
 
-    monkeypatch.setattr(train, "minibatches", interrupted)
+    stopping_at(monkeypatch, 1, fail)
+    out = tmp_path / "a.safetensors"
+    code, _, said = f2ocl("train", pictures, "--out", out, *MICRO)
+    assert code == 1 and load_model(out).batches == 1
+    assert said == f"f2ocl train: decoding stopped: worker 7 died; what was learned from 10 images is in {out}\n"
+
+
+def test_a_signal_before_the_first_mini_batch_writes_nothing(f2ocl, pictures, tmp_path, monkeypatch):
+    stopping_at(monkeypatch, 0, lambda: signal.raise_signal(signal.SIGINT))
     code, _, said = f2ocl("train", pictures, "--out", tmp_path / "a", *MICRO)
-    assert code == 130 and said == "f2ocl train: interrupted\n" and not (tmp_path / "a").exists()
+    assert code == 130 and said == "f2ocl train: stopped by SIGINT; nothing has been learned\n"
+    assert not (tmp_path / "a").exists()
+
+
+def test_it_saves_on_the_way(f2ocl, pictures, tmp_path, monkeypatch):
+    saved, out = [], tmp_path / "a.safetensors"
+    real = train.F2OCLModel.save
+    monkeypatch.setattr(train.F2OCLModel, "save", lambda m, *a, **o: (saved.append(m.batches), real(m, *a, **o)))
+    f2ocl("train", pictures, "--out", out, *MICRO, "--batch-size", 4, "--save-every", 7)
+    assert saved == [2, 4, 6, 6] and load_model(out).batches == 6
+
+
+def test_an_existing_file_is_replaced_only_where_that_is_said(f2ocl, pictures, tmp_path):
+    out = tmp_path / "a.safetensors"
+    f2ocl("train", pictures, "--out", out, *MICRO)
+    before = out.read_bytes()
+    code, _, said = f2ocl("train", pictures, "--out", out, *MICRO)
+    assert code == 1 and "--overwrite replaces it" in said and out.read_bytes() == before
+    assert f2ocl("train", pictures, "--out", out, *MICRO, "--overwrite", "--seed", 1)[0] == 0
+    assert f2ocl("train", pictures, "--out", out, "--from", out, "--quiet")[0] == 0
+    assert load_model(out).batches == 6
+
+
+def test_a_share_held_out_is_tested(f2ocl, pictures, tmp_path):
+    out = tmp_path / "a.safetensors"
+    code, result, _ = f2ocl("train", pictures, "--out", out, *MICRO, "--hold-out", 0.25, "--json")
+    assert code == 0 and result["images"] == 18 and result["held_out"]["images"] == 6
+    assert result["held_out"]["accuracy"] == 1
+    code, again, said = f2ocl("eval", out, pictures / "train", "--hold-out", 0.25, "--quiet", "--json")
+    assert again["images"] == 6 and again["accuracy"] == 1 and "warning" not in said
+    assert "learned from these very images" in f2ocl("eval", out, pictures / "train", "--quiet")[2]
+    said = f2ocl("train", pictures, "--out", tmp_path / "b", *MICRO, "--hold-out", 0.25)[1]
+    assert said.endswith("accuracy 100.00 % on 6 images held out\n")
+
+
+def test_photographs_become_squares_as_is_said(f2ocl, own, tmp_path):
+    for fit in ("auto", "crop", "squash", "pad"):
+        f2ocl("train", own, "--out", tmp_path / fit, *MICRO, "--fit", fit)
+        model = load_model(tmp_path / fit)
+        assert model.config.fit == model.backbone.image_fit.fit == fit
+    code, _, said = f2ocl("train", own, "--from", tmp_path / "pad", "--out", tmp_path / "pad", "--fit", "crop")
+    assert code == 1 and "--fit: with --from it is the file that decides" in said
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_processes_that_decode_change_nothing(f2ocl, own, tmp_path, workers):
+    (own / "train" / "red" / "3.png").write_bytes(b"damaged")
+    f2ocl("train", own, "--out", tmp_path / "a", *MICRO, "--method", "vit-ncm", "--workers", workers)
+    source = ImageSource(own / "train")
+    model = load_model(tmp_path / "a")
+    names = [name for name in source.images if name != "red/3.png"]
+    images = torch.stack([source.pixels(name, model.backbone.image_fit) for name in names])
+    expected = ViTNCMModel("micro_vit")
+    expected.learn(images, [name.split("/")[0] for name in names])
+    for class_id, name in model.class_names.items():
+        [other] = [i for i, n in expected.class_names.items() if n == name]
+        rows = [m.classes.rows(torch.tensor([i])) for m, i in ((model, class_id), (expected, other))]
+        torch.testing.assert_close(model.head.means()[rows[0]], expected.head.means()[rows[1]])
 
 
 def test_with_backbone_no_weights_are_asked_for(f2ocl, pictures, tmp_path, monkeypatch):
     out = tmp_path / "a.safetensors"
     f2ocl("train", pictures, "--out", out, *MICRO, "--with-backbone")
     assert "in the file" in f2ocl("info", out)[1]
+    f2ocl("train", pictures, "--from", out, "--out", out, "--quiet")
+    assert "micro_vit at 32 px, in the file" in f2ocl("info", out)[1]
 
 
 @pytest.mark.parametrize(
     "arguments, said",
     [
-        (["nowhere", "--out", "a"], "no such folder or zip: 'nowhere'"),
+        (["nowhere", "--out", "a"], "no such folder, zip or tar: 'nowhere'"),
         (["{pictures}", "--out", "no/a"], "there is no folder 'no'"),
         (["{pictures}/train/red", "--out", "a"], "has no images in <class>/ or train/<class>/"),
         (["{pictures}", "--out", "a", "--backbone", "nonsense"], "timm knows no model 'nonsense'"),
