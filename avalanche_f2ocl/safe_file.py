@@ -14,6 +14,7 @@ from torch import Tensor
 from avalanche_f2ocl.ranks import is_first
 
 _VALUES, _DIGEST = "values", "sha256"
+_SYNC_FOLDERS = os.name != "nt"  # Windows opens no folders
 
 
 def write_safe_file(path: str | Path, tensors: dict[str, Tensor], values: dict[str, Any]) -> None:
@@ -51,7 +52,7 @@ def write_safe_file(path: str | Path, tensors: dict[str, Tensor], values: dict[s
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
-    if os.name != "nt":  # Windows opens no folders
+    if _SYNC_FOLDERS:
         _to_disk(path.parent)
 
 

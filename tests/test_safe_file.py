@@ -107,3 +107,25 @@ def test_checksum_knows_names_shapes_dtypes_and_values():
     digests = {tensors_sha256(t) for t in [base, *others]}
     assert len(digests) == 6
     assert tensors_sha256(dict(reversed(base.items()))) == tensors_sha256(base)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are POSIX's")
+def test_a_file_has_the_permissions_of_a_new_one_or_those_of_the_old(tmp_path):
+    path, before = tmp_path / "a", os.umask(0o027)
+    try:
+        write_safe_file(path, {}, {})
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode & 0o777 == 0o640
+    path.chmod(0o604)
+    write_safe_file(path, {}, {})
+    assert path.stat().st_mode & 0o777 == 0o604
+
+
+def test_no_folder_is_opened_on_windows(tmp_path, monkeypatch):
+    opened, real = [], os.open
+    monkeypatch.setattr("avalanche_f2ocl.safe_file._SYNC_FOLDERS", False)
+    monkeypatch.setattr(os, "open", lambda path, flags, *rest: opened.append((path, flags)) or real(path, flags, *rest))
+    write_safe_file(tmp_path / "a", {}, {})
+    # What is only open for reading cannot be flushed there.
+    assert [(path.name.split(".")[0], flags) for path, flags in opened] == [("a", os.O_RDWR)]

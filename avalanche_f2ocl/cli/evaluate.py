@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 from avalanche_f2ocl.cli.images import ImageFile, Unreadable, minibatches
 from avalanche_f2ocl.cli.messages import say
-from avalanche_f2ocl.datasets.by_class import described, files_by_class, fingerprint, hold_out
+from avalanche_f2ocl.datasets.by_class import ClassFiles, described, files_by_class, fingerprint, hold_out
 from avalanche_f2ocl.datasets.image_source import ImageSource, normal
 from avalanche_f2ocl.models.loading import load_model
 from avalanche_f2ocl.models.saving import SavedModel
@@ -26,8 +26,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     files = files_by_class(source, "train" if args.hold_out else "test")
     chosen = hold_out(files, args.hold_out)[1] if args.hold_out else range(len(files.names))
     model = load_model(args.file, weights=args.weights, device=args.device)
-    if files.passed_over:
-        say(f"passed over, as no images of a class: {described(files.passed_over)}")
+    say_passed_over(files)
     learned = {"files": fingerprint(source, files), "hold_out": args.hold_out or 0}
     if any(t["files"] == learned["files"] and not (t["hold_out"] == args.hold_out) for t in model.trained_on):
         say(
@@ -37,6 +36,14 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     pairs = [(source, files.names[i]) for i in chosen], [files.classes[i] for i in chosen]
     unreadable = Unreadable(args.strict, say)
     return score(model, *pairs, args.batch_size, unreadable, args.workers, args.quiet)
+
+
+def say_passed_over(files: ClassFiles) -> None:
+    """Names what lies beside the images."""
+    if files.passed_over:
+        say(f"passed over, as no images of a class: {described(files.passed_over)}")
+    if files.empty:
+        say(f"classes without images: {described(files.empty)}")
 
 
 def score(

@@ -11,7 +11,7 @@ import torch
 from tqdm import tqdm
 
 from avalanche_f2ocl.backbone.devices import default_device
-from avalanche_f2ocl.cli.evaluate import score
+from avalanche_f2ocl.cli.evaluate import say_passed_over, score
 from avalanche_f2ocl.cli.images import Unreadable, minibatches
 from avalanche_f2ocl.cli.messages import say
 from avalanche_f2ocl.cli.output import check_place, check_space
@@ -65,8 +65,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     learned, held_out = hold_out(files, args.hold_out or 0)
     model, with_backbone = _model(args)
     check_space(args.out, model, len(set(files.classes)), with_backbone)
-    if files.passed_over:
-        say(f"passed over, as no images of a class: {described(files.passed_over)}")
+    say_passed_over(files)
     model.trained_on = [*model.trained_on, {"files": fingerprint(source, files), "hold_out": args.hold_out or 0}]
     order = torch.randperm(len(learned), generator=generator(args.seed, "order", model.batches)).tolist()
     if args.order == "classes":

@@ -23,12 +23,14 @@ class ClassFiles:
         names: of files, sorted.
         classes: of each file, the name of its class.
         passed_over: files that are no images by their names, or lie in no class.
+        empty: names of classes whose folders hold no image; an archive need not list folders.
         whole: whether the source is not divided into parts.
     """
 
     names: list[str]
     classes: list[str]
     passed_over: list[str]
+    empty: list[str]
     whole: bool
 
 
@@ -60,8 +62,12 @@ def files_by_class(source: ImageSource, split: str) -> ClassFiles:
         raise ValueError(f"{str(source.path)!r} has no images in <class>/ or {split}/<class>/{there}")
     elsewhere = {name for name, parts in own.items() if is_image(name) and parts[0] in SPLITS and parts[0] != split}
     passed_over = [name for name in paths if name not in found and name not in elsewhere]
-    names = sorted(found)
-    return ClassFiles(names, [found[name] for name in names], passed_over, whole)
+    names, depth = sorted(found), len(around) + before + 1
+    folders = [parts for name in source.folders if len(parts := PurePosixPath(name).parts) == depth]
+    inside = around if whole else (*around, split)
+    classes = {normal(parts[-1]) for parts in folders if parts[:-1] == inside}
+    empty = sorted(classes - set(found.values()))
+    return ClassFiles(names, [found[name] for name in names], passed_over, empty, whole)
 
 
 def hold_out(files: ClassFiles, share: float) -> tuple[list[int], list[int]]:
@@ -75,7 +81,7 @@ def hold_out(files: ClassFiles, share: float) -> tuple[list[int], list[int]]:
         Indices of the rest and of the share, ascending.
 
     Example:
-        >>> files = ClassFiles([f"cat/{i}.jpg" for i in range(5)], ["cat"] * 5, [], True)
+        >>> files = ClassFiles([f"cat/{i}.jpg" for i in range(5)], ["cat"] * 5, [], [], True)
         >>> rest, share = hold_out(files, 0.2)
         >>> len(rest), len(share)
         (4, 1)

@@ -42,8 +42,9 @@ class ImageFiles:
         if parts["train"].whole:
             raise ValueError(f"{str(path)!r} has no test/<class>/: allowed are train/<class>/* and test/<class>/*")
         classes = {split: set(part.classes) for split, part in parts.items()}
-        for split, other in (SPLITS, SPLITS[::-1]):
-            if lacking := sorted(classes[other] - classes[split]):
+        every = set[str]().union(*classes.values(), *(part.empty for part in parts.values()))
+        for split in SPLITS:
+            if lacking := sorted(every - classes[split]):
                 raise ValueError(f"{str(path)!r}: no images in {split}/ for class {', '.join(lacking[:5])}")
         by_class: dict[str, dict[str, list[str]]] = {}
         for split, part in parts.items():

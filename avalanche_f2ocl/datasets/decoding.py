@@ -8,6 +8,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
@@ -26,11 +27,39 @@ TIMEOUT = 120
 
 
 class _Decoder(Dataset):
-    def __init__(self, files: Sequence[tuple[ImageSource, str]], fit: ImageFit | None) -> None:
-        self.files, self.fit = files, fit
+    """Puts images into a buffer ``(slots, 3, H, W)`` that processes share; what does not fit there is sent.
 
-    def __getitems__(self, indices: list[int]) -> list[Tensor | UnreadableImage]:
-        return [read(*self.files[index], self.fit) for index in indices]
+    A tensor that is sent instead would have to be fetched from its process, which may be stuck or dead by then.
+    """
+
+    def __init__(self, files: Sequence[tuple[ImageSource, str]], fit: ImageFit | None, buffer: Tensor) -> None:
+        self.files, self.fit, self.buffer = files, fit, buffer
+
+    def __getitems__(self, places: list[tuple[int, int]]) -> list[np.ndarray | UnreadableImage | None]:
+        return [self._put(slot, read(*self.files[index], self.fit)) for slot, index in places]
+
+    def _put(self, slot: int, image: Tensor | UnreadableImage) -> np.ndarray | UnreadableImage | None:
+        if not isinstance(image, Tensor):
+            return image
+        if image.shape != self.buffer.shape[1:]:
+            return image.numpy()
+        self.buffer[slot] = image
+        return None
+
+
+class _Chunks:
+    """Slots and indices ``[(slot, index), ...]``, some at a time; slots are used again in turn."""
+
+    def __init__(self, order: Sequence[int], slots: int) -> None:
+        self.order, self.slots = order, slots
+
+    def __len__(self) -> int:
+        return -(-len(self.order) // _CHUNK)
+
+    def __iter__(self) -> Iterator[list[tuple[int, int]]]:
+        for start in range(0, len(self.order), _CHUNK):
+            places = range(start, min(start + _CHUNK, len(self.order)))
+            yield [(place % self.slots, self.order[place]) for place in places]
 
 
 def decode(
@@ -65,35 +94,49 @@ def decode(
     if workers == 0 or len(order) <= _CHUNK:
         yield from (read(*files[index], fit) for index in order)
         return
+    # One chunk more than is under way: its slots are copied before they are used again.
+    slots = (workers * AHEAD // _CHUNK + 1) * _CHUNK
+    buffer = torch.empty(slots, 3, *_size(files, order, fit), dtype=torch.uint8).share_memory_()
     loader: DataLoader[Any] = DataLoader(
-        _Decoder(files, fit),
-        batch_size=_CHUNK,
-        sampler=order,
+        _Decoder(files, fit, buffer),
+        batch_sampler=_Chunks(order, slots),
         num_workers=workers,
         prefetch_factor=AHEAD // _CHUNK,
-        collate_fn=_together,
+        collate_fn=_as_they_are,
         worker_init_fn=_begin,
         timeout=TIMEOUT if timeout is None else timeout,
         generator=torch.Generator(),  # or it would draw from the global one
     )
-    done, chunks = 0, iter(loader)
-    while True:
+    chunks = iter(loader)
+    for start in range(0, len(order), _CHUNK):
         try:
-            chunk = next(chunks, None)
-        except RuntimeError as error:
+            chunk = next(chunks)
+        except (RuntimeError, OSError, EOFError) as error:
             for process in getattr(chunks, "_workers", ()):
                 with suppress(RuntimeError):  # torch tells of each that dies
                     process.kill()  # one that is stuck would be waited for at the end of the program
                     process.join()
-            doubtful = [files[index][1] for index in islice(order, done, done + _CHUNK)]
+            doubtful = [files[index][1] for index in islice(order, start, start + _CHUNK)]
             raise RuntimeError(
                 f"decoding stopped: {error}. It may have been at {', '.join(doubtful)}; "
                 "with workers=0 there are no processes that can fail"
             ) from error
-        if chunk is None:
-            return
-        yield from chunk
-        done += _CHUNK
+        slot = start % slots
+        images = buffer[slot : slot + _CHUNK].clone()
+        for image, sent in zip(images, chunk, strict=False):
+            yield image if sent is None else torch.from_numpy(sent) if isinstance(sent, np.ndarray) else sent
+
+
+def _size(files: Sequence[tuple[ImageSource, str]], order: Sequence[int], fit: ImageFit | None) -> tuple[int, int]:
+    """Height and width of the first image that can be read."""
+    if fit is not None:
+        return fit.image_size, fit.image_size
+    for index in islice(order, _CHUNK):
+        source, name = files[index]
+        with suppress(UnreadableImage):
+            width, height = source.size(name)
+            return height, width
+    return 1, 1
 
 
 def read(source: ImageSource, name: str, fit: ImageFit | None) -> Tensor | UnreadableImage:
@@ -127,8 +170,5 @@ def _begin(worker: int) -> None:
             signal.signal(number, signal.SIG_IGN)
 
 
-def _together(items: list[Tensor | UnreadableImage]) -> list[Tensor | UnreadableImage] | Tensor:
-    """Images of one shape as one tensor ``(B, 3, H, W)``: each tensor that is sent takes its time."""
-    images = [item for item in items if isinstance(item, Tensor)]
-    alike = len(images) == len(items) and len({image.shape for image in images}) == 1
-    return torch.stack(images) if alike else items
+def _as_they_are(items: list) -> list:
+    return items

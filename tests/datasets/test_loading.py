@@ -5,6 +5,8 @@ from PIL import Image
 from torch.utils.data import TensorDataset
 
 from avalanche_f2ocl import datasets
+from avalanche_f2ocl.datasets.image_files import FilesOnDisk
+from avalanche_f2ocl.datasets.image_tensors import ImageTensors
 
 
 class Pairs(torch.utils.data.Dataset):
@@ -129,3 +131,47 @@ def test_cifar100_without_network_says_what_helps(monkeypatch, tmp_path):
     monkeypatch.setattr("torchvision.datasets.CIFAR100", offline)
     with pytest.raises(OSError, match="could not be downloaded.*folder or zip"):
         datasets.load("cifar100", root=tmp_path)
+
+
+@pytest.fixture
+def photographs(tmp_path):
+    """Two classes, sizes differ."""
+    for split, count in (("train", 12), ("test", 5)):
+        for name in ("ant", "bee"):
+            (tmp_path / split / name).mkdir(parents=True)
+            for i in range(count):
+                Image.fromarray(noise(20 + i, 30, 3)).save(tmp_path / split / name / f"{i:02d}.png")
+    return tmp_path
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("options", [{}, {"fit": "pad", "image_size": 20}, {"train_per_class": 3}], ids=str)
+def test_images_on_the_disk_have_the_bits_of_those_in_memory(photographs, options, workers):
+    disk = datasets.load(photographs, in_memory=False, workers=workers, **options)
+    memory = datasets.load(photographs, in_memory=True, **options)
+    assert disk.class_names == memory.class_names
+    for ours, theirs in zip(disk[:2], memory[:2], strict=True):
+        assert isinstance(ours, FilesOnDisk) and isinstance(theirs, ImageTensors) and ours.targets == theirs.targets
+        assert torch.equal(ours.__getitems__(list(range(len(ours)))).images, theirs.images)
+
+
+def test_where_there_are_many_they_stay_on_the_disk(photographs, monkeypatch):
+    images = 34 * 3 * 224 * 224
+    for limit, kind in ((images, ImageTensors), (images - 1, FilesOnDisk)):
+        monkeypatch.setattr("avalanche_f2ocl.datasets.loading.IN_MEMORY_BYTES", limit)
+        assert all(type(part) is kind for part in datasets.load(photographs)[:2])
+
+
+@pytest.mark.parametrize(
+    "option, error, message",
+    [
+        (dict(fit="stretch"), ValueError, "fit='stretch'.*'auto', 'crop', 'squash', 'pad'"),
+        (dict(in_memory="yes"), TypeError, "in_memory='yes'"),
+        (dict(workers=-1), ValueError, "workers=-1"),
+        (dict(image_size=0), ValueError, "image_size=0"),
+    ],
+    ids=str,
+)
+def test_loading_out_of_range(option, error, message):
+    with pytest.raises(error, match=message):
+        datasets.load("digits", **option)
