@@ -44,6 +44,7 @@ def test_a_model_and_a_strategy_open_it(name, noise):
         assert model.class_names == {i: f"digit {i}" for i in expected["class_ids"]} and model.batches == 2
         assert {name: model.options[name] for name in options} == options
         close(model(noise), expected["logits"])
+        assert model.options["fit"] == model.backbone.image_fit.fit == "squash"
 
 
 @pytest.mark.parametrize("name", MADE)
@@ -51,8 +52,11 @@ def test_a_run_goes_on(name, noise):
     make, _, options = MADE[name]
     stream = class_incremental_stream("digits", groups=2, train_per_class=4, test_per_class=4)
     evaluator = EvaluationPlugin(*f2ocl_metrics())
-    strategy = make(backbone="micro_vit", evaluator=evaluator, device="cpu", **options)
-    assert strategy.resume(FOLDER / f"{name}.safetensors")
+    path = FOLDER / f"{name}.safetensors"
+    with pytest.raises(ValueError, match="other options: fit='squash' there, 'auto' here"):
+        make(backbone="micro_vit", evaluator=None, device="cpu", **options).resume(path)
+    strategy = make(backbone="micro_vit", evaluator=evaluator, device="cpu", fit="squash", **options)
+    assert strategy.resume(path)
     for i, experience in enumerate(stream.train_stream):
         strategy.train(online_stream([experience], 10), eval_streams=[])
         metrics = strategy.eval(stream.test_stream[: i + 1])
