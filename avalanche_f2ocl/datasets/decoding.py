@@ -11,8 +11,8 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from avalanche_f2ocl.arguments import check_int
-from avalanche_f2ocl.datasets.image_source import ImageSource
 from avalanche_f2ocl.datasets.reading import UnreadableImage
+from avalanche_f2ocl.datasets.source import Source
 from avalanche_f2ocl.image_fit import ImageFit
 
 AHEAD = 64
@@ -24,7 +24,7 @@ TIMEOUT = 120
 
 
 class _Decoder(Dataset):
-    def __init__(self, files: Sequence[tuple[ImageSource, str]], fit: ImageFit | None) -> None:
+    def __init__(self, files: Sequence[tuple[Source, str]], fit: ImageFit | None) -> None:
         self.files, self.fit = files, fit
 
     def __getitems__(self, indices: list[int]) -> list[Tensor | UnreadableImage]:
@@ -32,7 +32,7 @@ class _Decoder(Dataset):
 
 
 def decode(
-    files: Sequence[tuple[ImageSource, str]],
+    files: Sequence[tuple[Source, str]],
     fit: ImageFit | None,
     order: Sequence[int] | None = None,
     workers: int | None = None,
@@ -90,7 +90,7 @@ def decode(
         done += len(chunk)
 
 
-def read(source: ImageSource, name: str, fit: ImageFit | None) -> Tensor | UnreadableImage:
+def read(source: Source, name: str, fit: ImageFit | None) -> Tensor | UnreadableImage:
     """An image, or why there is none."""
     try:
         return source.pixels(name, fit)

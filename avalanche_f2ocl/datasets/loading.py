@@ -1,6 +1,5 @@
 """Image data sets, in memory or on the disk: uint8 ``(C, H, W)`` and an int per item."""
 
-import operator
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from avalanche_f2ocl.datasets.decoding import check_workers
 from avalanche_f2ocl.datasets.image_files import FilesOnDisk
 from avalanche_f2ocl.datasets.image_tensors import ImageTensors
 from avalanche_f2ocl.datasets.imagenet_r_files import ImageNetRFiles
+from avalanche_f2ocl.datasets.listed import ListedImages, as_class_id, check_same_classes
 from avalanche_f2ocl.datasets.location import data_folder
 from avalanche_f2ocl.image_fit import ImageFit
 from avalanche_f2ocl.options import Fit
@@ -182,7 +182,7 @@ def _per_class(train: int | None, test: int | None) -> dict[str, int | None]:
     return per_class
 
 
-def _from_files(files: ImageFiles, per_class: dict[str, int | None], loading: Loading) -> LoadedData:
+def _from_files(files: ListedImages, per_class: dict[str, int | None], loading: Loading) -> LoadedData:
     if files.passed_over:
         warnings.warn(f"passed over, as no images of a class: {described(files.passed_over)}", stacklevel=3)
     chosen = {split: keep_per_class(files.labels[split], per_class[split], split) for split in SPLITS}
@@ -199,15 +199,13 @@ def _from_files(files: ImageFiles, per_class: dict[str, int | None], loading: Lo
             parts.append(ImageTensors(decode_all(own, fit, loading.workers, split), labels))
         else:
             parts.append(FilesOnDisk(own, labels, fit, loading.workers))
-    return LoadedData(parts[0], parts[1], dict(enumerate(files.class_names)))
+    return LoadedData(parts[0], parts[1], files.names_by_label())
 
 
 def _from_tensors(loaded, per_class: dict[str, int | None]) -> LoadedData:
     parts, names = loaded
     classes = {split: set(parts[split][1].tolist()) for split in SPLITS}
-    if classes["train"] != classes["test"]:
-        only = sorted(classes["train"] ^ classes["test"])
-        raise ValueError(f"the training and the test part differ in their classes: {only[:10]} are in one of them only")
+    check_same_classes(classes)
     chosen = {split: keep_per_class(parts[split][1], per_class[split], split) for split in SPLITS}
     train, test = (ImageTensors(*(tensor[chosen[split]] for tensor in parts[split])) for split in SPLITS)
     if names is None:
@@ -253,14 +251,7 @@ def _in_memory(part: Any) -> tuple[Tensor, Tensor]:
     shapes = {tuple(t.shape) for t in tensors}
     if len(shapes) > 1:
         raise ValueError(f"images have different shapes {sorted(shapes)[:3]}: resize them in the data set's transform")
-    return torch.stack(tensors), torch.tensor([_class_id(label) for label in labels])
-
-
-def _class_id(label: Any) -> int:
-    try:
-        return operator.index(label)  # not int(), which cuts fractions off
-    except TypeError as error:
-        raise TypeError(f"label {label!r}: class ids must be integers") from error
+    return torch.stack(tensors), torch.tensor([as_class_id(label) for label in labels])
 
 
 def _as_tensor(image: Any) -> Tensor:
