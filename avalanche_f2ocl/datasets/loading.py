@@ -1,7 +1,7 @@
 """Image data sets, in memory or on the disk: uint8 ``(C, H, W)`` and an int per item."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -21,6 +21,7 @@ from avalanche_f2ocl.datasets.image_tensors import ImageTensors
 from avalanche_f2ocl.datasets.imagenet_r_files import ImageNetRFiles
 from avalanche_f2ocl.datasets.listed import ListedImages, as_class_id, check_same_classes
 from avalanche_f2ocl.datasets.location import data_folder
+from avalanche_f2ocl.datasets.pairs import listed, pair_of
 from avalanche_f2ocl.image_fit import ImageFit
 from avalanche_f2ocl.options import Fit
 from avalanche_f2ocl.rng import generator
@@ -76,7 +77,7 @@ class Loading:
 
 
 def load(
-    dataset: str | Path | Sequence[Any],
+    dataset: str | Path | Sequence[Any] | Mapping[str, Any],
     train_per_class: int | None = None,
     test_per_class: int | None = None,
     image_size: int | None = None,
@@ -91,11 +92,13 @@ def load(
     Args:
         dataset: ``"cifar100"`` (torchvision's, downloaded), ``"imagenet-r"`` (see :func:`imagenet_r`),
             ``"digits"`` (scikit-learn's, a fixed stratified split of 1437 and 360), a folder, zip or tar with
-            ``train/<class>/*`` and ``test/<class>/*``, or a pair (train, test) of data sets of (image, int).
+            ``train/<class>/*`` and ``test/<class>/*``, or a pair (train, test): of Hugging Face's data sets (or a
+            ``DatasetDict``), which are read as files are; or of any others of (image, int), which are held in memory as
+            they come.
         train_per_class, test_per_class: images kept of each class, drawn by a fixed generator; a class
             with fewer keeps all. None keeps all.
         root: where ``"cifar100"`` or ``"imagenet-r"`` is kept; default Avalanche's data folder.
-        image_size, fit, in_memory, workers: of files, see :class:`Loading`.
+        image_size, fit, in_memory, workers: of files and what is read as they are, see :class:`Loading`.
 
     Raises:
         TypeError: ``dataset`` is none of these.
@@ -123,10 +126,10 @@ def load(
                 "zip or tar, and there is no such path"
             )
         return _from_files(ImageFiles(dataset), per_class, loading)
-    if isinstance(dataset, Sequence) and len(dataset) == 2:
-        parts = {split: _in_memory(part) for split, part in zip(SPLITS, dataset, strict=True)}
-        return _from_tensors((parts, None), per_class)
-    raise TypeError(f"dataset is {type(dataset).__name__}: must be a name, a path, or a pair (train, test)")
+    pair = pair_of(dataset)
+    if (files := listed(pair)) is not None:
+        return _from_files(files, per_class, loading)
+    return _from_tensors(({split: _in_memory(part) for split, part in zip(SPLITS, pair, strict=True)}, None), per_class)
 
 
 def imagenet_r(
