@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from avalanche_f2ocl.datasets import hugging_face
+from avalanche_f2ocl.datasets import hugging_face, web_dataset
 from avalanche_f2ocl.datasets.by_class import SPLITS
 from avalanche_f2ocl.datasets.listed import ListedPair, Part
 
@@ -19,8 +19,8 @@ def pair_of(dataset: Sequence[Any] | Mapping[str, Any]) -> tuple[Any, Any]:
         ValueError: a ``DatasetDict`` without one of the parts.
 
     Example:
-        >>> pair_of([[("image", 0)], [("image", 1)]])
-        ([('image', 0)], [('image', 1)])
+        >>> pair_of(["train.tar", "test.tar"])
+        ('train.tar', 'test.tar')
     """
     if isinstance(dataset, Mapping) and hugging_face.is_hugging_face(dataset):
         return hugging_face.pair_of(dataset)
@@ -30,14 +30,14 @@ def pair_of(dataset: Sequence[Any] | Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 def listed(pair: tuple[Any, Any]) -> ListedPair | None:
-    """The images of two Hugging Face data sets; None for what is to be read item by item.
+    """The images of two Hugging Face or WebDataset data sets; None for what is to be read item by item.
 
     Args:
         pair: the training and the test part.
 
     Raises:
-        TypeError: only one of them is Hugging Face's, and what their module raises.
-        ValueError, OSError: what their module raises.
+        TypeError: only one of them is Hugging Face's or WebDataset's, and what their modules raise.
+        ValueError, OSError: what their modules raise.
 
     Example:
         >>> listed(([("image", 0)], [("image", 0)])) is None
@@ -47,10 +47,10 @@ def listed(pair: tuple[Any, Any]) -> ListedPair | None:
     if parts[0] is not None and parts[1] is not None:
         return ListedPair(parts[0], parts[1])
     for part, other in (pair, pair[::-1]):
-        if hugging_face.is_hugging_face(part):
+        if hugging_face.is_hugging_face(part) or web_dataset.is_shards(part):
             raise TypeError(
-                f"one part of the pair is {type(part).__name__}, the other is {type(other).__name__}: of Hugging "
-                "Face's data sets both parts are needed"
+                f"one part of the pair is {_described(part)}, the other is {_described(other)}: of Hugging Face's data "
+                "sets and WebDataset's tars both parts are needed"
             )
     return None
 
@@ -58,4 +58,10 @@ def listed(pair: tuple[Any, Any]) -> ListedPair | None:
 def _part(part: Any, split: str) -> Part | None:
     if hugging_face.is_hugging_face(part):
         return hugging_face.part_of(part, split)
+    if web_dataset.is_shards(part):
+        return web_dataset.part_of(part)
     return None
+
+
+def _described(part: Any) -> str:
+    return repr(part) if web_dataset.is_shards(part) else type(part).__name__
