@@ -93,7 +93,8 @@ def load(
         dataset: ``"cifar100"`` (torchvision's, downloaded), ``"imagenet-r"`` (see :func:`imagenet_r`),
             ``"digits"`` (scikit-learn's, a fixed stratified split of 1437 and 360), a folder, zip or tar with
             ``train/<class>/*`` and ``test/<class>/*``, or a pair (train, test): of Hugging Face's data sets (or a
-            ``DatasetDict``), which are read as files are; or of any others of (image, int), which are held in memory as
+            ``DatasetDict``), of paths of WebDataset's tars, as ``"train-{000..099}.tar"`` or a list, of torchvision's
+            data sets, all of which are read as files are; or of any others of (image, int), which are held in memory as
             they come.
         train_per_class, test_per_class: images kept of each class, drawn by a fixed generator; a class
             with fewer keeps all. None keeps all.

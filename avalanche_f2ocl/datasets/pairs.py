@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from avalanche_f2ocl.datasets import hugging_face, web_dataset
+from avalanche_f2ocl.datasets import hugging_face, torchvision_sets, web_dataset
 from avalanche_f2ocl.datasets.by_class import SPLITS
 from avalanche_f2ocl.datasets.listed import ListedPair, Part
 
@@ -30,7 +30,7 @@ def pair_of(dataset: Sequence[Any] | Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 def listed(pair: tuple[Any, Any]) -> ListedPair | None:
-    """The images of two Hugging Face or WebDataset data sets; None for what is to be read item by item.
+    """The images of two Hugging Face, WebDataset or torchvision data sets; None for what is to be read item by item.
 
     Args:
         pair: the training and the test part.
@@ -60,7 +60,7 @@ def _part(part: Any, split: str) -> Part | None:
         return hugging_face.part_of(part, split)
     if web_dataset.is_shards(part):
         return web_dataset.part_of(part)
-    return None
+    return torchvision_sets.part_of(part, split)
 
 
 def _described(part: Any) -> str:
