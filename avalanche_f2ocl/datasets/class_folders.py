@@ -10,13 +10,15 @@ from tqdm import tqdm
 from avalanche_f2ocl.datasets.by_class import SPLITS, files_by_class
 from avalanche_f2ocl.datasets.decoding import decode
 from avalanche_f2ocl.datasets.image_source import ImageSource
+from avalanche_f2ocl.datasets.listed import ListedImages
+from avalanche_f2ocl.datasets.source import Source
 from avalanche_f2ocl.image_fit import ImageFit
 
 _MANY = 1000  # images from which processes are worth their start
 _SHOWN = 5000  # images from which a progress bar is
 
 
-class ImageFiles:
+class ImageFiles(ListedImages):
     """Lists the images of a source by split and class, and decodes those asked for.
 
     Args:
@@ -33,8 +35,6 @@ class ImageFiles:
         FileNotFoundError: no such path.
         ValueError: another kind of file, no ``train`` or ``test``, a class without images in one of them.
     """
-
-    passed_over: Sequence[str] = ()
 
     def __init__(self, path: str | Path) -> None:
         self.source = ImageSource(path)
@@ -65,24 +65,9 @@ class ImageFiles:
         """The files with these indices, ``(N,)``."""
         return [(self.source, self.names[split][i]) for i in indices.tolist()]
 
-    def shared_size(self, chosen: dict[str, Tensor]) -> tuple[int, int] | None:
-        """Width and height of the images with these indices per split, where all have the same; reads heads only.
-
-        Raises:
-            UnreadableImage: a file that is no image; the message names it.
-        """
-        first = None
-        for split, indices in chosen.items():
-            for source, name in self.chosen(split, indices):
-                size = source.size(name)
-                first = first or size
-                if size != first:
-                    return None
-        return first
-
 
 def decode_all(
-    files: Sequence[tuple[ImageSource, str]], fit: ImageFit | None, workers: int | None = None, what: str = "images"
+    files: Sequence[tuple[Source, str]], fit: ImageFit | None, workers: int | None = None, what: str = "images"
 ) -> Tensor:
     """Decodes images that have one size, or are fitted to one, into memory: ``(N, 3, H, W)`` uint8.
 

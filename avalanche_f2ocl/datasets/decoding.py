@@ -14,8 +14,8 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from avalanche_f2ocl.arguments import check_int
-from avalanche_f2ocl.datasets.image_source import ImageSource
 from avalanche_f2ocl.datasets.reading import UnreadableImage
+from avalanche_f2ocl.datasets.source import Source
 from avalanche_f2ocl.image_fit import ImageFit
 
 AHEAD = 64
@@ -32,7 +32,7 @@ class _Decoder(Dataset):
     A tensor that is sent instead would have to be fetched from its process, which may be stuck or dead by then.
     """
 
-    def __init__(self, files: Sequence[tuple[ImageSource, str]], fit: ImageFit | None, buffer: Tensor) -> None:
+    def __init__(self, files: Sequence[tuple[Source, str]], fit: ImageFit | None, buffer: Tensor) -> None:
         self.files, self.fit, self.buffer = files, fit, buffer
 
     def __getitems__(self, places: list[tuple[int, int]]) -> list[np.ndarray | UnreadableImage | None]:
@@ -63,7 +63,7 @@ class _Chunks:
 
 
 def decode(
-    files: Sequence[tuple[ImageSource, str]],
+    files: Sequence[tuple[Source, str]],
     fit: ImageFit | None,
     order: Sequence[int] | None = None,
     workers: int | None = None,
@@ -127,7 +127,7 @@ def decode(
             yield image if sent is None else torch.from_numpy(sent) if isinstance(sent, np.ndarray) else sent
 
 
-def _size(files: Sequence[tuple[ImageSource, str]], order: Sequence[int], fit: ImageFit | None) -> tuple[int, int]:
+def _size(files: Sequence[tuple[Source, str]], order: Sequence[int], fit: ImageFit | None) -> tuple[int, int]:
     """Height and width of the first image that can be read."""
     if fit is not None:
         return fit.image_size, fit.image_size
@@ -139,7 +139,7 @@ def _size(files: Sequence[tuple[ImageSource, str]], order: Sequence[int], fit: I
     return 1, 1
 
 
-def read(source: ImageSource, name: str, fit: ImageFit | None) -> Tensor | UnreadableImage:
+def read(source: Source, name: str, fit: ImageFit | None) -> Tensor | UnreadableImage:
     """An image, or why there is none."""
     try:
         return source.pixels(name, fit)

@@ -7,9 +7,9 @@ from torch import Tensor
 from torch.utils.data import Dataset
 
 from avalanche_f2ocl.datasets.decoding import decode, default_workers, read
-from avalanche_f2ocl.datasets.image_source import ImageSource
 from avalanche_f2ocl.datasets.image_tensors import Samples, collate
 from avalanche_f2ocl.datasets.reading import UnreadableImage
+from avalanche_f2ocl.datasets.source import Source
 from avalanche_f2ocl.image_fit import ImageFit
 
 
@@ -40,7 +40,7 @@ class FilesOnDisk(Dataset):
 
     def __init__(
         self,
-        files: Sequence[tuple[ImageSource, str]],
+        files: Sequence[tuple[Source, str]],
         labels: Tensor,
         fit: ImageFit | None = None,
         workers: int | None = None,

@@ -1,8 +1,7 @@
 """Image data sets, in memory or on the disk: uint8 ``(C, H, W)`` and an int per item."""
 
-import operator
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -20,7 +19,9 @@ from avalanche_f2ocl.datasets.decoding import check_workers
 from avalanche_f2ocl.datasets.image_files import FilesOnDisk
 from avalanche_f2ocl.datasets.image_tensors import ImageTensors
 from avalanche_f2ocl.datasets.imagenet_r_files import ImageNetRFiles
+from avalanche_f2ocl.datasets.listed import ListedImages, as_class_id, check_same_classes
 from avalanche_f2ocl.datasets.location import data_folder
+from avalanche_f2ocl.datasets.pairs import listed, pair_of
 from avalanche_f2ocl.image_fit import ImageFit
 from avalanche_f2ocl.options import Fit
 from avalanche_f2ocl.rng import generator
@@ -76,7 +77,7 @@ class Loading:
 
 
 def load(
-    dataset: str | Path | Sequence[Any],
+    dataset: str | Path | Sequence[Any] | Mapping[str, Any],
     train_per_class: int | None = None,
     test_per_class: int | None = None,
     image_size: int | None = None,
@@ -91,11 +92,14 @@ def load(
     Args:
         dataset: ``"cifar100"`` (torchvision's, downloaded), ``"imagenet-r"`` (see :func:`imagenet_r`),
             ``"digits"`` (scikit-learn's, a fixed stratified split of 1437 and 360), a folder, zip or tar with
-            ``train/<class>/*`` and ``test/<class>/*``, or a pair (train, test) of data sets of (image, int).
+            ``train/<class>/*`` and ``test/<class>/*``, or a pair (train, test): of Hugging Face's data sets (or a
+            ``DatasetDict``), of paths of WebDataset's tars, as ``"train-{000..099}.tar"`` or a list, of torchvision's
+            data sets, all of which are read as files are; or of any others of (image, int), which are held in memory as
+            they come.
         train_per_class, test_per_class: images kept of each class, drawn by a fixed generator; a class
             with fewer keeps all. None keeps all.
         root: where ``"cifar100"`` or ``"imagenet-r"`` is kept; default Avalanche's data folder.
-        image_size, fit, in_memory, workers: of files, see :class:`Loading`.
+        image_size, fit, in_memory, workers: of files and what is read as they are, see :class:`Loading`.
 
     Raises:
         TypeError: ``dataset`` is none of these.
@@ -123,10 +127,10 @@ def load(
                 "zip or tar, and there is no such path"
             )
         return _from_files(ImageFiles(dataset), per_class, loading)
-    if isinstance(dataset, Sequence) and len(dataset) == 2:
-        parts = {split: _in_memory(part) for split, part in zip(SPLITS, dataset, strict=True)}
-        return _from_tensors((parts, None), per_class)
-    raise TypeError(f"dataset is {type(dataset).__name__}: must be a name, a path, or a pair (train, test)")
+    pair = pair_of(dataset)
+    if (files := listed(pair)) is not None:
+        return _from_files(files, per_class, loading)
+    return _from_tensors(({split: _in_memory(part) for split, part in zip(SPLITS, pair, strict=True)}, None), per_class)
 
 
 def imagenet_r(
@@ -182,7 +186,7 @@ def _per_class(train: int | None, test: int | None) -> dict[str, int | None]:
     return per_class
 
 
-def _from_files(files: ImageFiles, per_class: dict[str, int | None], loading: Loading) -> LoadedData:
+def _from_files(files: ListedImages, per_class: dict[str, int | None], loading: Loading) -> LoadedData:
     if files.passed_over:
         warnings.warn(f"passed over, as no images of a class: {described(files.passed_over)}", stacklevel=3)
     chosen = {split: keep_per_class(files.labels[split], per_class[split], split) for split in SPLITS}
@@ -199,15 +203,13 @@ def _from_files(files: ImageFiles, per_class: dict[str, int | None], loading: Lo
             parts.append(ImageTensors(decode_all(own, fit, loading.workers, split), labels))
         else:
             parts.append(FilesOnDisk(own, labels, fit, loading.workers))
-    return LoadedData(parts[0], parts[1], dict(enumerate(files.class_names)))
+    return LoadedData(parts[0], parts[1], files.names_by_label())
 
 
 def _from_tensors(loaded, per_class: dict[str, int | None]) -> LoadedData:
     parts, names = loaded
     classes = {split: set(parts[split][1].tolist()) for split in SPLITS}
-    if classes["train"] != classes["test"]:
-        only = sorted(classes["train"] ^ classes["test"])
-        raise ValueError(f"the training and the test part differ in their classes: {only[:10]} are in one of them only")
+    check_same_classes(classes)
     chosen = {split: keep_per_class(parts[split][1], per_class[split], split) for split in SPLITS}
     train, test = (ImageTensors(*(tensor[chosen[split]] for tensor in parts[split])) for split in SPLITS)
     if names is None:
@@ -253,14 +255,7 @@ def _in_memory(part: Any) -> tuple[Tensor, Tensor]:
     shapes = {tuple(t.shape) for t in tensors}
     if len(shapes) > 1:
         raise ValueError(f"images have different shapes {sorted(shapes)[:3]}: resize them in the data set's transform")
-    return torch.stack(tensors), torch.tensor([_class_id(label) for label in labels])
-
-
-def _class_id(label: Any) -> int:
-    try:
-        return operator.index(label)  # not int(), which cuts fractions off
-    except TypeError as error:
-        raise TypeError(f"label {label!r}: class ids must be integers") from error
+    return torch.stack(tensors), torch.tensor([as_class_id(label) for label in labels])
 
 
 def _as_tensor(image: Any) -> Tensor:

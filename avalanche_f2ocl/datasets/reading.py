@@ -67,7 +67,7 @@ def read_image(file: BinaryIO, fit: ImageFit | None = None) -> Image.Image:
             if fit is not None:
                 place = fit.place(*image.size)
                 image.draft(None, (DRAFT * place.width, DRAFT * place.height))
-            return _fitted(_rgb(_upright(image)), fit)
+            return picture(image, fit)
     except Exception as error:  # a hostile file can raise anything
         raise UnreadableImage(f"{type(error).__name__}: {error}") from error
 
@@ -80,10 +80,33 @@ def image_size(file: BinaryIO) -> tuple[int, int]:
     """
     try:
         with Image.open(file, formats=_formats()) as image:
-            width, height = image.size
-            return (height, width) if _orientation(image) >= 5 else (width, height)
+            return upright_size(image)
     except Exception as error:
         raise UnreadableImage(f"{type(error).__name__}: {error}") from error
+
+
+def picture(image: Image.Image, fit: ImageFit | None = None) -> Image.Image:
+    """What :func:`read_image` makes of a file, of an image that is open already.
+
+    Raises:
+        Exception: of any type, where its data are damaged.
+
+    Example:
+        >>> picture(Image.new("I;16", (6, 4), 65535), ImageFit(image_size=2)).getpixel((0, 0))
+        (255, 255, 255)
+    """
+    return _fitted(_rgb(_upright(image)), fit)
+
+
+def upright_size(image: Image.Image) -> tuple[int, int]:
+    """Width and height of :func:`picture`, without decoding.
+
+    Example:
+        >>> upright_size(Image.new("L", (6, 4)))
+        (6, 4)
+    """
+    width, height = image.size
+    return (height, width) if _orientation(image) >= 5 else (width, height)
 
 
 def is_image(name: str) -> bool:

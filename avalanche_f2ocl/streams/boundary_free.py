@@ -9,7 +9,7 @@ seed, ``**loading``, are those of :func:`avalanche_f2ocl.datasets.load`: ``train
 ``root``, ``image_size``, ``fit``, ``in_memory``, ``workers``.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from avalanche_f2ocl.streams.class_incremental import make_benchmark
 
 
 def si_blurry_stream(
-    dataset: str | Path | Sequence[Any],
+    dataset: str | Path | Sequence[Any] | Mapping[str, Any],
     tasks: int = 5,
     disjoint: float = 0.5,
     blur: float = 0.1,
@@ -55,7 +55,7 @@ def si_blurry_stream(
 
 
 def drifting_stream(
-    dataset: str | Path | Sequence[Any], width: float = 0.1, seed: int = 0, **loading: Any
+    dataset: str | Path | Sequence[Any] | Mapping[str, Any], width: float = 0.1, seed: int = 0, **loading: Any
 ) -> CLScenario:
     """Classes come and go gradually, each around its own time.
 
@@ -77,7 +77,11 @@ def drifting_stream(
 
 
 def long_tailed_stream(
-    dataset: str | Path | Sequence[Any], imbalance: float = 100, groups: int = 1, seed: int = 0, **loading: Any
+    dataset: str | Path | Sequence[Any] | Mapping[str, Any],
+    imbalance: float = 100,
+    groups: int = 1,
+    seed: int = 0,
+    **loading: Any,
 ) -> CLScenario:
     """Class sizes fall exponentially, from that of the largest class to 1/imbalance of it.
 
@@ -102,7 +106,9 @@ def long_tailed_stream(
     return _stream(dataset, sample_orders.long_tailed_order, seed, loading, imbalance=imbalance, groups=groups)
 
 
-def shuffled_stream(dataset: str | Path | Sequence[Any], seed: int = 0, **loading: Any) -> CLScenario:
+def shuffled_stream(
+    dataset: str | Path | Sequence[Any] | Mapping[str, Any], seed: int = 0, **loading: Any
+) -> CLScenario:
     """All classes mixed, uniformly.
 
     Args:
@@ -121,7 +127,11 @@ def shuffled_stream(dataset: str | Path | Sequence[Any], seed: int = 0, **loadin
 
 
 def recurring_stream(
-    dataset: str | Path | Sequence[Any], groups: int = 5, repeats: int = 2, seed: int = 0, **loading: Any
+    dataset: str | Path | Sequence[Any] | Mapping[str, Any],
+    groups: int = 5,
+    repeats: int = 2,
+    seed: int = 0,
+    **loading: Any,
 ) -> CLScenario:
     """Groups of classes come, go and come back, with other images at each visit: no image comes twice.
 
@@ -144,7 +154,11 @@ def recurring_stream(
 
 
 def _stream(
-    dataset: str | Path | Sequence[Any], order: Callable[..., Tensor], seed: int, loading: dict, **options: Any
+    dataset: str | Path | Sequence[Any] | Mapping[str, Any],
+    order: Callable[..., Tensor],
+    seed: int,
+    loading: dict,
+    **options: Any,
 ) -> CLScenario:
     data = datasets.load(dataset, **loading)
     targets = torch.tensor(data.train.targets)

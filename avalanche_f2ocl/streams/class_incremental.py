@@ -1,6 +1,6 @@
 """Class-incremental streams as Avalanche benchmarks."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from avalanche_f2ocl.streams.batched import BatchedDataset
 
 
 def class_incremental_stream(
-    dataset: str | Path | Sequence[Any],
+    dataset: str | Path | Sequence[Any] | Mapping[str, Any],
     groups: int = 10,
     seed: int = 0,
     train_per_class: int | None = None,
@@ -44,7 +44,8 @@ def class_incremental_stream(
 
     Args:
         dataset: ``"cifar100"``, ``"imagenet-r"``, ``"digits"``, a folder, zip or tar with
-            ``train/<class>/*`` and ``test/<class>/*``, or a pair of data sets; see
+            ``train/<class>/*`` and ``test/<class>/*``, or a pair of data sets, Hugging Face's, WebDataset's tars,
+            torchvision's or others; see
             :func:`avalanche_f2ocl.datasets.load`.
         groups: number of experiences n.
         seed: drives class and sample order.

@@ -1,0 +1,23 @@
+"""What images are read out of: a folder, an archive, or another library's data set."""
+
+from typing import Protocol
+
+from torch import Tensor
+
+from avalanche_f2ocl.image_fit import ImageFit
+
+
+class Source(Protocol):
+    """Images by name; can be sent to processes."""
+
+    def pixels(self, name: str, fit: ImageFit | None = None) -> Tensor:
+        """An image in RGB, ``(3, H, W)`` uint8, as :func:`avalanche_f2ocl.datasets.reading.read_image` reads it.
+
+        Raises:
+            UnreadableImage: it cannot be read; the message names it.
+        """
+        ...
+
+    def size(self, name: str) -> tuple[int, int]:
+        """Width and height of an image, upright; raises as :meth:`pixels`."""
+        ...

@@ -1,0 +1,121 @@
+"""Data sets of torchvision: of what lies in files, the files are read; of others, their items."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+from torch.utils.data import Subset
+
+from avalanche_f2ocl.datasets.archives import Folder
+from avalanche_f2ocl.datasets.image_source import ImageSource
+from avalanche_f2ocl.datasets.listed import Part, as_class_id
+from avalanche_f2ocl.datasets.numbered import NumberedSource, unreadable
+
+LABELS = ("targets", "_labels", "labels", "y")
+"""Attributes in which torchvision's data sets keep their labels."""
+NAMES = ("classes", "categories")
+"""Attributes in which they keep the names of classes."""
+_TRANSFORMS = ("transform", "target_transform", "transforms")
+
+
+class Items(NumberedSource):
+    """Takes the images out of a data set's items.
+
+    Args:
+        part: see :class:`avalanche_f2ocl.datasets.numbered.NumberedSource`.
+        dataset: of (image, label).
+
+    Example:
+        >>> Items("train", [(Image.new("L", (6, 4)), 0)]).size("train[0]")
+        (6, 4)
+    """
+
+    def __init__(self, part: str, dataset: Any) -> None:
+        super().__init__(part)
+        self.dataset = dataset
+
+    def open(self, index: int) -> Image.Image:
+        image = self.dataset[index][0]
+        if not isinstance(image, Image.Image):
+            raise TypeError(f"the item's image is {type(image).__name__}, those before were Pillow's")
+        return image
+
+    def item(self, index: int) -> tuple[Any, Any]:
+        """Image and label.
+
+        Raises:
+            UnreadableImage: the data set fails; the message names the item.
+        """
+        try:
+            image, label = self.dataset[index]
+        except Exception as error:
+            raise unreadable(self.name(index), error) from error
+        return image, label
+
+
+def part_of(dataset: Any, split: str) -> Part | None:
+    """The images of a data set of torchvision or of a ``Subset`` of one; None where it is another, or makes tensors.
+
+    ``ImageFolder`` without transforms is read from its files. Of any other the items are read each time that an image
+    is asked for, with its transform, so that a random one gives another image each time.
+
+    Args:
+        dataset: of (image, label).
+        split: what it is called in messages.
+
+    Raises:
+        UnreadableImage: an item that fails.
+        TypeError: a label that is no integer.
+    """
+    if type(dataset) is Subset:
+        whole, indices = part_of(dataset.dataset, f"{split}.dataset"), list(dataset.indices)
+        if whole is None:
+            return None
+        return Part([whole.images[i] for i in indices], [whole.labels[i] for i in indices], whole.names)
+    if not any(kind.__module__.split(".")[0] == "torchvision" for kind in type(dataset).__mro__) or len(dataset) == 0:
+        return None
+    if _is_of_files(dataset):
+        source = ImageSource(".", Folder(Path()))
+        labels = [as_class_id(label) for _, label in dataset.samples]
+        return Part([(source, path) for path, _ in dataset.samples], labels, _names(dataset, labels))
+    items = Items(split, dataset)
+    first, last = items.item(0), items.item(len(dataset) - 1)
+    if not isinstance(first[0], Image.Image):
+        return None
+    known, ends = _labels(dataset), [as_class_id(label) for _, label in (first, last)]
+    if known is None or [known[0], known[-1]] != ends:  # or the items have labels of another kind
+        known = [as_class_id(items.item(index)[1]) for index in range(len(dataset))]
+    return Part([(items, items.name(index)) for index in range(len(known))], known, _names(dataset, known))
+
+
+def _is_of_files(dataset: Any) -> bool:
+    """Whether it is an ``ImageFolder`` that reads images as it comes."""
+    ways = (type(dataset).__getitem__, getattr(dataset, "loader", None))
+    own = all(getattr(way, "__module__", "") == "torchvision.datasets.folder" for way in ways)
+    return own and all(getattr(dataset, name, None) is None for name in _TRANSFORMS)
+
+
+def _labels(dataset: Any) -> list[int] | None:
+    """Labels of all items, where the data set has them in a list and does not change them."""
+    transform, of_label, of_both = (getattr(dataset, name, None) for name in _TRANSFORMS)
+    if of_label is not None or (of_both is not None and transform is None):
+        return None
+    for name in LABELS:
+        labels: Any = getattr(dataset, name, None)
+        labels = labels.tolist() if hasattr(labels, "tolist") else labels
+        if isinstance(labels, list | tuple) and len(labels) == len(dataset):
+            try:
+                return [as_class_id(label) for label in labels]
+            except TypeError:
+                continue
+    return None
+
+
+def _names(dataset: Any, labels: Sequence[int]) -> list[str] | None:
+    """Names of the classes, where there are enough."""
+    for name in NAMES:
+        names = getattr(dataset, name, None)
+        if isinstance(names, list | tuple) and max(labels) < len(names):
+            return [", ".join(own) if isinstance(own, tuple) else str(own) for own in names]
+    return None
