@@ -5,7 +5,7 @@
 The photographs are made: clouds of noise, 500 x 375 pixels, JPEG of some 40 kB. Backbones have random weights, which
 take as long as trained ones. Memory is the proportional set size (what is shared counts in parts) of the process and
 those that decode for it, highest while a stream of so many files is learned by ViT-NCM on micro_vit. Writes
-``results/from_disk/<part>.{json,csv,md}``.
+``results/from_disk/<part>.{json,csv,md}``, and the tables into docs/speed.md.
 """
 
 import argparse
@@ -26,8 +26,9 @@ from PIL import Image
 
 from avalanche_f2ocl import F2OCLStrategy, ViTNCM, class_incremental_stream, online_stream
 from benchmarks.runs import runner
-from benchmarks.runs.tables import write_rows
+from benchmarks.runs.tables import insert, write_rows
 
+TABLE, PAGE = "from_disk", Path(__file__).parents[2] / "docs" / "speed.md"
 CLASSES, MADE = 10, 400
 METHODS = {"vit-ncm": ViTNCM, "best": F2OCLStrategy.best}
 
@@ -92,7 +93,7 @@ def learn(folder: str) -> dict[str, float]:
         for mini in online_stream([experience], 10):
             strategy.train(mini, eval_streams=[])
             count += 10
-            if count % 500 == 0:
+            if count % 200 == 0:
                 peak = max(peak, _proportional_mb())
     seconds = time.perf_counter() - begun
     return {"listed_mb": round(listed), "peak_mb": round(peak), "images_a_second": round(count / seconds)}
@@ -125,7 +126,10 @@ def main() -> None:
     }
     for name, rows in parts.items():
         if rows:
-            print(write_rows(args.results / "from_disk", name, rows))
+            print(write_rows(args.results / TABLE, name, rows))
+    if args.results == runner.RESULTS:
+        tables = sorted((args.results / TABLE).glob("*.md"))
+        insert(PAGE, "from-disk", "\n".join(path.read_text() for path in tables))
 
 
 if __name__ == "__main__":

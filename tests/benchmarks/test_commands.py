@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from avalanche_f2ocl.backbone.weights import load_vit
+from benchmarks.beyond import fits
 from benchmarks.paper import table1
 from benchmarks.runs import runner, variants
 
@@ -25,6 +27,7 @@ def run_here(monkeypatch, capsys):
     def run(name, *arguments):
         monkeypatch.setattr(variants, "launch", launch)
         monkeypatch.setattr(table1, "launch", launch)
+        monkeypatch.setattr(fits, "launch", launch)
         monkeypatch.setattr(sys, "argv", [name, *arguments])
         importlib.import_module(name).main()
         return capsys.readouterr().out
@@ -170,3 +173,43 @@ def test_stale_sums_lose_nothing_where_prompts_do_not_move(tmp_path, run_here, m
     )  # fmt: skip
     rows = json.loads((tmp_path / "stale_sums" / "digits.json").read_text())
     assert abs(rows[0]["lost"]) < 0.5 < rows[1]["lost"] and "| moving | ncm |" in printed
+
+
+def photographs(folder):
+    """Two classes of pictures with a bright middle and dark ends, which a crop does not see."""
+    draw = np.random.default_rng(0)
+    for split in ("train", "test"):
+        for name, level in (("ant", 90), ("bee", 160)):
+            (folder / split / name).mkdir(parents=True)
+            for i in range(4):
+                pixels = draw.integers(level - 30, level + 30, (30, 60, 3), dtype=np.uint8)
+                pixels[:, :15] = pixels[:, 45:] = 0
+                Image.fromarray(pixels).save(folder / split / name / f"{i}.png")
+    return folder
+
+
+def test_ways_of_fitting_photographs(tmp_path, run_here, monkeypatch):
+    monkeypatch.setattr(fits, "METHODS", ("vit-ncm",))
+    data = photographs(tmp_path / "photographs")
+    more = ["--", "--dataset", str(data), "--backbone", "micro_vit", "--groups", "2"]
+    printed = run_here("benchmarks.beyond.fits", "--seeds", "0", "--results", str(tmp_path), *more)
+    rows = {row["fit"]: row for row in json.loads((tmp_path / "fits" / "photographs.json").read_text())}
+    assert list(rows) == ["auto", "squash", "pad"] and rows["squash"]["to squash"] == "-"
+    for fit, row in rows.items():
+        (path,) = (tmp_path / "fits" / fit).glob("*.json")
+        record = json.loads(path.read_text())
+        assert record["fit"] == fit and row["A_n"] == f"{record['A_n']:.2f}" and f"| vit-ncm | {fit} | " in printed
+
+
+def test_from_the_disk(tmp_path, run_here, monkeypatch):
+    from benchmarks.speed import from_disk
+
+    monkeypatch.setattr(from_disk.timm, "create_model", lambda name, num_classes: load_vit("micro_vit"))
+    arguments = ["--images", "20", "--rounds", "1", "--methods", "vit-ncm", "--results", str(tmp_path)]
+    run_here("benchmarks.speed.from_disk", *arguments, "--files")
+    [row] = json.loads((tmp_path / "from_disk" / "throughput.json").read_text())
+    assert row["disk / memory"] == pytest.approx(row["disk"] / row["memory"], rel=0.05)
+    from_disk.make_photographs(tmp_path / "made", 410)
+    assert len(list((tmp_path / "made" / "train").rglob("*.jpg"))) == 410
+    figures = from_disk.learn(str(tmp_path / "made"))
+    assert figures["peak_mb"] > figures["listed_mb"] > 100 and figures["images_a_second"] > 0

@@ -1,7 +1,10 @@
 """What is particular to F2OCL; what every strategy does is in tests/contracts."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
+from avalanche.benchmarks import benchmark_from_datasets
 from avalanche.training.plugins import EvaluationPlugin
 
 from avalanche_f2ocl import (
@@ -95,3 +98,19 @@ def test_a_class_id_too_large_for_a_column_is_refused(vit):
         strategy._unpack_minibatch()
     strategy.model.learn(strategy.mbatch[0], torch.tensor([-(2**63), 2**63 - 1]))
     assert strategy.model.class_ids.tolist() == [-(2**63), 2**63 - 1]
+
+
+def test_classes_get_the_names_of_the_stream(vit, digits):
+    strategy = F2OCLStrategy(backbone=vit, evaluator=None)
+    strategy.model.class_names = {digits.class_order[0]: "mine"}
+    train_online(strategy, digits.train_stream[:1])
+    first, second = digits.class_order[:2]
+    assert strategy.model.class_names[first] == "mine" and strategy.model.class_names[second] == str(second)
+
+
+def test_a_stream_without_names_changes_none(vit, digits):
+    plain = benchmark_from_datasets(train=[e.dataset for e in digits.train_stream], test=[])
+    plain.train_stream.benchmark = SimpleNamespace(class_names=["a", "list"])
+    strategy = F2OCLStrategy(backbone=vit, evaluator=None)
+    strategy.train(plain.train_stream[:1], eval_streams=[])
+    assert strategy.model.class_names == {}
