@@ -25,6 +25,7 @@ _HOMES = {
     "ViTNCMModel": "models.frozen",
     "check_rehearsal_free": "rehearsal.check",
     "class_incremental_stream": "streams.class_incremental",
+    "domain_incremental_stream": "streams.domain_incremental",
     "drifting_stream": "streams.boundary_free",
     "export_prediction": "models.export",
     "f2ocl_metrics": "metrics.f2ocl",

@@ -25,6 +25,7 @@ from avalanche_f2ocl.streams.boundary_free import recurring_stream as recurring_
 from avalanche_f2ocl.streams.boundary_free import shuffled_stream as shuffled_stream
 from avalanche_f2ocl.streams.boundary_free import si_blurry_stream as si_blurry_stream
 from avalanche_f2ocl.streams.class_incremental import class_incremental_stream as class_incremental_stream
+from avalanche_f2ocl.streams.domain_incremental import domain_incremental_stream as domain_incremental_stream
 from avalanche_f2ocl.streams.online import online_stream as online_stream
 
 __version__: str

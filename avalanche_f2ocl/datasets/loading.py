@@ -113,7 +113,7 @@ def load(
         >>> len(data.train), len(data.test), data.train[0][0].shape
         (50, 360, torch.Size([1, 8, 8]))
     """
-    per_class, loading = _per_class(train_per_class, test_per_class), Loading(image_size, fit, in_memory, workers)
+    per_class, loading = per_class_counts(train_per_class, test_per_class), Loading(image_size, fit, in_memory, workers)
     if dataset == "digits":
         return _from_tensors(_digits(), per_class)
     if dataset == "cifar100":
@@ -163,7 +163,7 @@ def imagenet_r(
         >>> len(data.train), data.train[0][0].shape, data.class_names[0]  # doctest: +SKIP
         (2000, torch.Size([3, 224, 224]), 'goldfish')
     """
-    per_class, loading = _per_class(train_per_class, test_per_class), Loading(image_size, fit, in_memory, workers)
+    per_class, loading = per_class_counts(train_per_class, test_per_class), Loading(image_size, fit, in_memory, workers)
     return _from_files(ImageNetRFiles(root, download, split_seed), per_class, loading)
 
 
@@ -178,7 +178,8 @@ def keep_per_class(labels: Tensor, count: int | None, split: str) -> Tensor:
     return torch.cat(kept).sort().values
 
 
-def _per_class(train: int | None, test: int | None) -> dict[str, int | None]:
+def per_class_counts(train: int | None, test: int | None) -> dict[str, int | None]:
+    """Images to keep of each class by split; raises TypeError or ValueError unless they are positive ints or None."""
     per_class = {"train": train, "test": test}
     for split, count in per_class.items():
         if count is not None:
@@ -187,9 +188,23 @@ def _per_class(train: int | None, test: int | None) -> dict[str, int | None]:
 
 
 def _from_files(files: ListedImages, per_class: dict[str, int | None], loading: Loading) -> LoadedData:
-    if files.passed_over:
-        warnings.warn(f"passed over, as no images of a class: {described(files.passed_over)}", stacklevel=3)
     chosen = {split: keep_per_class(files.labels[split], per_class[split], split) for split in SPLITS}
+    return load_listed(files, chosen, loading)
+
+
+def load_listed(files: ListedImages, chosen: dict[str, Tensor], loading: Loading) -> LoadedData:
+    """Images of a list, in memory or to be decoded when they are asked for.
+
+    Args:
+        files: by split and label.
+        chosen: indices of the images to take, per split ``(n,)`` int64.
+        loading: how files become images.
+
+    Raises:
+        UnreadableImage: an image that is decoded at once cannot be read; the message names it.
+    """
+    if files.passed_over:
+        warnings.warn(f"passed over, as no images of a class: {described(files.passed_over)}", stacklevel=4)
     shared = files.shared_size(chosen) if loading.image_size is None else None
     fit = loading.square() if shared is None else None
     width, height = shared or (loading.square().image_size,) * 2

@@ -1,4 +1,4 @@
-"""Avalanche benchmarks: classes in groups, streams without boundaries, mini-experiences of one mini-batch."""
+"""Avalanche benchmarks: classes in groups, domains, streams without boundaries, mini-experiences of one mini-batch."""
 
 from avalanche_f2ocl.streams.boundary_free import (
     drifting_stream,
@@ -8,10 +8,12 @@ from avalanche_f2ocl.streams.boundary_free import (
     si_blurry_stream,
 )
 from avalanche_f2ocl.streams.class_incremental import class_incremental_stream
+from avalanche_f2ocl.streams.domain_incremental import domain_incremental_stream
 from avalanche_f2ocl.streams.online import online_stream
 
 __all__ = [
     "class_incremental_stream",
+    "domain_incremental_stream",
     "drifting_stream",
     "long_tailed_stream",
     "online_stream",

@@ -79,7 +79,7 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device")
     parser.add_argument("--options", type=json.loads, default={}, help="more of the strategy's options, as JSON")
-    parser.add_argument("--stream", choices=STREAMS, default="groups", help="others have one group")
+    parser.add_argument("--stream", choices=STREAMS, default="groups", help="others have domains or one group")
     parser.add_argument("--every", type=int, help="accuracy at any time, every so many samples, instead of by groups")
     parser.add_argument("--held-out", type=int, help="training images of each class that stand for the test images")
     parser.add_argument("--heads", type=json.loads, default={}, help="head options by name, more heads on the training")

@@ -5,7 +5,7 @@ import argparse
 import torch
 from avalanche.benchmarks import CLScenario
 
-from avalanche_f2ocl import class_incremental_stream, datasets
+from avalanche_f2ocl import class_incremental_stream, datasets, domain_incremental_stream
 from avalanche_f2ocl.datasets.image_tensors import ImageTensors
 from avalanche_f2ocl.options import Fit
 from avalanche_f2ocl.streams import boundary_free as boundary_free_streams
@@ -17,7 +17,7 @@ BOUNDARY_FREE = {
     "shuffled": boundary_free_streams.shuffled_stream,
     "recurring": boundary_free_streams.recurring_stream,
 }
-STREAMS = ("groups", *BOUNDARY_FREE)
+STREAMS = ("groups", "domains", *BOUNDARY_FREE)
 
 
 def make_stream(args: argparse.Namespace) -> CLScenario:
@@ -27,6 +27,8 @@ def make_stream(args: argparse.Namespace) -> CLScenario:
         data, per_class = held_out(args.dataset, args.train_per_class, args.held_out, args.fit), (None, None)
     if args.stream == "groups":
         return class_incremental_stream(data, args.groups, args.seed, *per_class, fit=args.fit)
+    if args.stream == "domains":
+        return domain_incremental_stream(data, None, args.seed, *per_class, fit=args.fit)
     train_per_class, test_per_class = per_class
     make = BOUNDARY_FREE[args.stream]
     per_class = {"train_per_class": train_per_class, "test_per_class": test_per_class}
