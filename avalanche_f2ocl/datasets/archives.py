@@ -13,6 +13,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, is_zipfile
 MAX_BYTES = 2**29
 """Largest file that is read, in bytes, 512 MiB; what a zip unpacks to counts."""
 
+_ENCRYPTED = 1
 _LINKS = 3  # folders that link to each other have as many paths as orders
 _PIECE = 1 << 12  # bytes, of which no method makes more than some 80 MB
 _NOWHERE, _SPARSE = (-1, 0), (-2, 0)
@@ -113,6 +114,8 @@ class Zip:
     def open(self, name: str) -> BinaryIO:
         info = self._archive.getinfo(self._names[name])
         _check_bytes(info.file_size)
+        if info.flag_bits & _ENCRYPTED:
+            raise OSError("it is encrypted")
         # Without a length, what lies about its own would be unpacked whole; other methods unpack each piece whole.
         piece = max(1, info.file_size) if info.compress_type in (ZIP_STORED, ZIP_DEFLATED) else _PIECE
         with self._archive.open(info) as file:

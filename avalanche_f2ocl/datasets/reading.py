@@ -127,7 +127,8 @@ def _formats() -> tuple[str, ...]:
 @cache
 def _suffixes() -> frozenset[str]:
     formats = _formats()
-    return frozenset(suffix for suffix, name in Image.registered_extensions().items() if name in formats)
+    known = {suffix for suffix, name in Image.registered_extensions().items() if name in formats}
+    return frozenset(known | {".mpo"})  # which Pillow reads and does not list
 
 
 def _orientation(image: Image.Image) -> int:

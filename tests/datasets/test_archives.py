@@ -122,7 +122,7 @@ def test_members_of_a_zip_that_cannot_be_read(tmp_path):
         data[first + start : first + end] = data[listed + start + 2 : listed + end + 2] = new
         path.write_bytes(data)
         archive = open_archive(path)
-        with pytest.raises(RuntimeError, match="encrypted|compression"):
+        with pytest.raises((OSError, NotImplementedError), match="it is encrypted$|compression"):
             archive.open("a.txt")
         assert archive.open("cat/1.bin").read() == FILES["cat/1.bin"]
     data = bytearray(whole)

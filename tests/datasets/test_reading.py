@@ -160,7 +160,8 @@ def test_an_error_names_its_file_in_another_process():
 
 @pytest.mark.parametrize("name, is_one", [
     ("a.jpg", True), ("a.JPE", True), ("a.jfif", True), ("a.TIF", True), ("a.Jp2", True), ("a.heic", True),
-    ("a.HIF", True), ("a.avif", True), ("a.webp", True), ("a.pfm", True), ("a.txt", False), ("jpg", False),
+    ("a.HIF", True), ("a.avif", True), ("a.webp", True), ("a.MPO", True), ("a.pfm", True), ("a.txt", False),
+    ("jpg", False),
     ("a.jpg.part", False), ("a.eps", False), ("a.ps", False), ("a.pdf", False), ("a.wmf", False), ("a.mpg", False),
     ("a.svg", False), ("a.jpg/notes", False), (".jpg", False), ("a.h5", False),
 ])  # fmt: skip
