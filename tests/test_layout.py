@@ -131,6 +131,7 @@ ABOUT_SEVERAL = {
     "beyond",
     "commands",
     "files_of_version_0_1",
+    "hostile_files",
     "learning",
     "speed",
     "streams_of_all_kinds",
