@@ -62,7 +62,7 @@ def test_the_square_lies_inside_or_is_filled_up(fit):
         ({"fill": (1, 2)}, ValueError, "fill=(1, 2): must be three ints from 0 to 255"),
         ({"fill": (0, 0, 256)}, ValueError, "fill=(0, 0, 256): must be"),
         ({"fill": (0, 0, 0.5)}, ValueError, "fill=(0, 0, 0.5): must be"),
-        ({"fill": 128}, ValueError, "fill=128: must be"),
+        ({"fill": 128}, TypeError, "fill=128: must be"),
     ],
 )
 def test_options_that_are_not_allowed(options, error, said):

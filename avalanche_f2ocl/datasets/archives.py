@@ -13,6 +13,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, is_zipfile
 MAX_BYTES = 2**29
 """Largest file that is read, in bytes, 512 MiB; what a zip unpacks to counts."""
 
+_TAR_LINKS = 40  # from one to the next, as many as Linux follows
 _ENCRYPTED = 1
 _LINKS = 3  # folders that link to each other have as many paths as orders
 _PIECE = 1 << 12  # bytes, of which no method makes more than some 80 MB
@@ -155,11 +156,10 @@ class Tar:
                 elif member.issym():
                     links[name] = posixpath.normpath(posixpath.join(posixpath.dirname(name), member.linkname))
         for name, target in links.items():
-            for _ in links:
+            for _ in range(_TAR_LINKS):
                 target = links.get(target, target)
-                if target in places:
-                    break
-            places[name] = places.get(target, _NOWHERE)
+            if not target.startswith(("/", "..")):  # those that lead out are passed over as such names are
+                places[name] = places.get(target, _NOWHERE)
         return places
 
     def listed(self) -> list[str]:

@@ -9,6 +9,7 @@ from PIL import Image, ImageCms
 BACKGROUND = (255, 255, 255)
 """Red, green and blue of what lies under transparent pixels: white."""
 
+_STRIP = 1 << 22  # pixels
 _BITS, _PHOTOMETRIC, _WHITE_IS_ZERO = 258, 262, 0  # tags of TIFF
 _KEYS = {"L;2": 85, "L;4": 17, "RGB;16B": 1 / 256}
 
@@ -51,10 +52,18 @@ def to_rgb(image: Image.Image, opened: Image.Image) -> Image.Image:
         profiles = ImageCms.createProfile("LAB"), ImageCms.createProfile("sRGB")
         return ImageCms.applyTransform(image, ImageCms.buildTransform(*profiles, "LAB", "RGB"))  # type: ignore
     if image.has_transparency_data:
-        image = image.convert("LA") if image.mode == "La" else image
-        above = image.convert("RGBA")
-        return Image.alpha_composite(Image.new("RGBA", image.size, (*BACKGROUND, 255)), above).convert("RGB")
-    return image.convert("RGB")
+        return _over_background(image)
+    return image if image.mode == "RGB" else image.convert("RGB")
+
+
+def _over_background(image: Image.Image) -> Image.Image:
+    picture, rows = Image.new("RGB", image.size), max(1, _STRIP // image.width)
+    for top in range(0, image.height, rows):  # or a large one would be in memory five times
+        part = image.crop((0, top, image.width, min(image.height, top + rows)))
+        part = part.convert("LA") if part.mode == "La" else part
+        below = Image.new("RGBA", part.size, (*BACKGROUND, 255))
+        picture.paste(Image.alpha_composite(below, part.convert("RGBA")).convert("RGB"), (0, top))
+    return picture
 
 
 def _scaled(image: Image.Image, opened: Image.Image) -> Image.Image:

@@ -5,7 +5,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from avalanche_f2ocl.datasets import rgb
 from avalanche_f2ocl.datasets.reading import UnreadableImage, read_image
+from avalanche_f2ocl.datasets.rgb import to_rgb
 from tests.datasets.pictures import png, tiff, written
 
 
@@ -103,6 +105,17 @@ def test_what_is_transparent_is_white_and_half_of_it_half_so():
     rgba = np.array([[[200, 0, 100, 0], [200, 0, 100, 51], [200, 0, 100, 255]]], np.uint8)
     for format, options in (("PNG", {}), ("WEBP", {"lossless": True, "exact": True}), ("TIFF", {}), ("TGA", {})):
         assert row(written(Image.fromarray(rgba), format, **options)) == [(255,) * 3, (244, 204, 224), (200, 0, 100)]
+
+
+def test_large_transparent_pictures_are_the_same_though_they_are_laid_over_white_in_strips(monkeypatch):
+    rgba = Image.fromarray(np.random.default_rng(0).integers(0, 256, (50, 30, 4), np.uint8))
+    for picture in (rgba, rgba.convert("LA"), rgba.convert("P")):
+        if picture.mode == "P":
+            picture.info["transparency"] = 3
+        whole = np.asarray(to_rgb(picture, picture))
+        monkeypatch.setattr(rgb, "_STRIP", 100)
+        assert np.array_equal(to_rgb(picture, picture), whole) and len(np.unique(whole)) > 1
+        monkeypatch.undo()
 
 
 def test_palettes():
