@@ -60,6 +60,10 @@ class ImageFit(Options):
         check_positive("crop_pct", self.crop_pct)
         if self.crop_pct > 1:
             raise ValueError(f"crop_pct={self.crop_pct!r}: must be at most 1")
+        fill = self.fill
+        if not (isinstance(fill, tuple) and len(fill) == 3 and all(type(c) is int and 0 <= c <= 255 for c in fill)):
+            error = ValueError if isinstance(fill, tuple) else TypeError
+            raise error(f"fill={fill!r}: must be three ints from 0 to 255, in a tuple")
 
     def place(self, width: int, height: int) -> Placement:
         """Where the square lies in an image of these sides, and what it is resized to."""

@@ -132,6 +132,7 @@ ABOUT_SEVERAL = {
     "commands",
     "files_of_version_0_1",
     "from_disk",
+    "hostile_files",
     "learning",
     "speed",
     "streams_of_all_kinds",

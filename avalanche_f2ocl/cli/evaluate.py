@@ -8,7 +8,7 @@ from typing import Any
 from tqdm import tqdm
 
 from avalanche_f2ocl.cli.images import ImageFile, Unreadable, minibatches
-from avalanche_f2ocl.cli.messages import say
+from avalanche_f2ocl.cli.messages import one_line, say
 from avalanche_f2ocl.datasets.by_class import ClassFiles, described, files_by_class, fingerprint, hold_out
 from avalanche_f2ocl.datasets.image_source import ImageSource, normal
 from avalanche_f2ocl.models.loading import load_model
@@ -103,4 +103,4 @@ def text(result: dict[str, Any]) -> str:
         lines.append(f"could not be read: {described(unreadable)}")
     lowest = sorted(result["per_class"].items(), key=lambda item: item[1])[:5]
     lines.append("lowest: " + ", ".join(f"{name} {100 * share:.0f} %" for name, share in lowest))
-    return "\n".join(lines)
+    return "\n".join(map(one_line, lines))

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
-from zipfile import is_zipfile
 
 import torch
 from torch import Tensor
 
+from avalanche_f2ocl.datasets.archives import is_archive
 from avalanche_f2ocl.datasets.decoding import decode
 from avalanche_f2ocl.datasets.image_source import ImageSource
 from avalanche_f2ocl.datasets.reading import UnreadableImage, is_image
@@ -24,7 +24,7 @@ def unlabelled(paths: Sequence[str]) -> tuple[list[ImageFile], list[str]]:
     found: list[ImageFile] = []
     others: list[str] = []
     for path in map(Path, paths):
-        if path.is_file() and (is_image(path.name) or not (is_zipfile(path) or path.suffix == ".tar")):
+        if path.is_file() and (is_image(path.name) or not is_archive(path)):
             found.append((ImageSource(path.parent), path.name))
             continue
         source = ImageSource(path)

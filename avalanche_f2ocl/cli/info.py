@@ -3,6 +3,7 @@
 import argparse
 from typing import Any
 
+from avalanche_f2ocl.cli.messages import one_line
 from avalanche_f2ocl.models.saving import read_model_file
 
 
@@ -46,4 +47,4 @@ def text(result: dict[str, Any]) -> str:
         lines.append(f"images      {sum(images)}, {min(images)} to {max(images)} a class; none is in the file")
     if result["classes_left_out"]:
         lines.append(f"left out    {result['classes_left_out']} rare classes")
-    return "\n".join([*lines, f"size        {result['bytes'] / 1e6:.1f} MB"])
+    return "\n".join(map(one_line, [*lines, f"size        {result['bytes'] / 1e6:.1f} MB"]))

@@ -145,7 +145,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print(f"f2ocl {args.command}: interrupted", file=sys.stderr)
         return 130
-    except (OSError, TypeError, ValueError, RuntimeError) as error:
+    except (OSError, TypeError, ValueError, RuntimeError, MemoryError) as error:
         print(f"f2ocl {args.command}: {' '.join(str(error).split())}", file=sys.stderr)
         return 1
     return 0

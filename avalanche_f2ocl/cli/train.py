@@ -13,7 +13,7 @@ from tqdm import tqdm
 from avalanche_f2ocl.backbone.devices import default_device
 from avalanche_f2ocl.cli.evaluate import say_passed_over, score
 from avalanche_f2ocl.cli.images import Unreadable, minibatches
-from avalanche_f2ocl.cli.messages import say
+from avalanche_f2ocl.cli.messages import one_line, say
 from avalanche_f2ocl.cli.output import check_place, check_space
 from avalanche_f2ocl.cli.stopping import Stopped, StopSignals
 from avalanche_f2ocl.config import PRESETS
@@ -162,4 +162,4 @@ def text(result: dict[str, Any]) -> str:
     ]
     if held_out := result.get("held_out"):
         lines.append(f"accuracy {100 * held_out['accuracy']:.2f} % on {held_out['images']} images held out")
-    return "\n".join(lines)
+    return "\n".join(map(one_line, lines))

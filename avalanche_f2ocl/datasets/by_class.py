@@ -3,6 +3,7 @@
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -49,7 +50,8 @@ def files_by_class(source: ImageSource, split: str) -> ClassFiles:
     """
     paths = {name: PurePosixPath(name).parts for name in source.files}
     around = _around([parts for name, parts in paths.items() if is_image(name)])
-    own = {name: parts[len(around) :] for name, parts in paths.items() if parts[: len(around)] == around}
+    depth = len(around)
+    own = {name: p[depth:] for name, p in paths.items() if p[:depth] == around and len(p) > depth}
     whole = not any(parts[0] in SPLITS and len(parts) > 1 for parts in own.values())
     before = 0 if whole else 1
     found = {
@@ -60,7 +62,7 @@ def files_by_class(source: ImageSource, split: str) -> ClassFiles:
     if not found:
         there = "" if whole else f"; it has {'/ and '.join(sorted({p[0] for p in own.values()} & set(SPLITS)))}/"
         raise ValueError(f"{str(source.path)!r} has no images in <class>/ or {split}/<class>/{there}")
-    elsewhere = {name for name, parts in own.items() if is_image(name) and parts[0] in SPLITS and parts[0] != split}
+    elsewhere = {name for name, p in own.items() if is_image(name) and p[0] in SPLITS and p[0] != split and len(p) > 2}
     passed_over = [name for name in paths if name not in found and name not in elsewhere]
     names, depth = sorted(found), len(around) + before + 1
     folders = [parts for name in source.folders if len(parts := PurePosixPath(name).parts) == depth]
@@ -105,7 +107,10 @@ def fingerprint(source: ImageSource, files: ClassFiles) -> str:
     """SHA-256 of the names and sizes in bytes of files: it tells whether others are the same, not which they are."""
     digest = hashlib.sha256()
     for name in files.names:
-        digest.update(f"{PurePosixPath(name).name} {source.archive.bytes(name)}\n".encode(errors="surrogateescape"))
+        size = -1
+        with suppress(OSError):  # of a link to nothing
+            size = source.archive.bytes(name)
+        digest.update(f"{PurePosixPath(name).name} {size}\n".encode(errors="surrogateescape"))
     return digest.hexdigest()
 
 

@@ -73,8 +73,8 @@ class ImageSource:
             raise self._unreadable(name, error) from error
 
     def _unreadable(self, name: str, error: Exception) -> UnreadableImage:
-        plugin = missing_plugin(name)
-        reason = f"it needs the package {plugin}" if plugin else f"{error}"
+        plugin = missing_plugin(name) if isinstance(error, UnreadableImage) else None
+        reason = f"it needs the package {plugin}" if plugin else str(error) or type(error).__name__
         full = str(self.path / name)
         return UnreadableImage(f"{full!r} is no image that can be read ({reason})", full)
 

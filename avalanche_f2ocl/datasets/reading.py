@@ -6,18 +6,24 @@ from importlib import import_module
 from pathlib import PurePosixPath
 from typing import BinaryIO
 
-import numpy as np
-from PIL import Image, ImageCms, ImageOps
+from PIL import Image, UnidentifiedImageError
 
+from avalanche_f2ocl.datasets.rgb import scale_key, to_rgb
 from avalanche_f2ocl.image_fit import ImageFit
-
-BACKGROUND = (255, 255, 255)
-"""Red, green and blue of what lies under transparent pixels: white."""
 
 DRAFT = 2
 """A JPEG is decoded at a half, a quarter or an eighth of its size where that leaves so many times the wanted pixels."""
 
 _STRIP = 16
+_Box = tuple[float, float, float, float]
+_T = Image.Transpose
+_LYING = {_T.TRANSPOSE, _T.ROTATE_270, _T.TRANSVERSE, _T.ROTATE_90}
+_FROM_RIGHT = {_T.FLIP_LEFT_RIGHT, _T.ROTATE_180, _T.ROTATE_270, _T.TRANSVERSE}
+_FROM_BELOW = {_T.FLIP_TOP_BOTTOM, _T.ROTATE_180, _T.TRANSVERSE, _T.ROTATE_90}
+_TURNS = dict(enumerate((_T.FLIP_LEFT_RIGHT, _T.ROTATE_180, _T.FLIP_TOP_BOTTOM, _T.TRANSPOSE, _T.ROTATE_270,
+                         _T.TRANSVERSE, _T.ROTATE_90), 2))  # fmt: skip
+"""By the orientation of EXIF data."""
+_HEIF = {b"heic", b"heix", b"hevc", b"hevx", b"heim", b"heis", b"mif1", b"msf1"}
 _NOT_PICTURES = {"BUFR", "EPS", "GRIB", "HDF5", "IPTC", "MPEG", "WMF"}
 """Formats that Pillow names but cannot decode by itself; PostScript would be run as a program."""
 _PLUGINS = {"pillow_heif": "register_heif_opener", "pillow_avif": None}
@@ -43,9 +49,8 @@ class UnreadableImage(ValueError):
 def read_image(file: BinaryIO, fit: ImageFit | None = None) -> Image.Image:
     """The picture of a file as a person sees it, in RGB.
 
-    Turned as its EXIF data say; transparent pixels over :data:`BACKGROUND`; 16 bits scaled to 8; floats and 32-bit
-    integers scaled from the smallest of 1 (floats only), 255, 65,535 and 2**32 - 1 that holds them; of an animation
-    the first frame. Colour profiles are not applied.
+    Turned as its EXIF data say; of an animation the first frame; in 8 bits and over white as
+    :func:`avalanche_f2ocl.datasets.rgb.to_rgb` has it. Colour profiles are not applied.
 
     Args:
         file: opened for reading bytes.
@@ -64,12 +69,9 @@ def read_image(file: BinaryIO, fit: ImageFit | None = None) -> Image.Image:
     """
     try:
         with Image.open(file, formats=_formats()) as image:
-            if fit is not None:
-                place = fit.place(*image.size)
-                image.draft(None, (DRAFT * place.width, DRAFT * place.height))
-            return picture(image, fit)
+            return _picture(image, fit, draft=True)
     except Exception as error:  # a hostile file can raise anything
-        raise UnreadableImage(f"{type(error).__name__}: {error}") from error
+        raise UnreadableImage(_reason(error, file)) from error
 
 
 def image_size(file: BinaryIO) -> tuple[int, int]:
@@ -82,7 +84,7 @@ def image_size(file: BinaryIO) -> tuple[int, int]:
         with Image.open(file, formats=_formats()) as image:
             return upright_size(image)
     except Exception as error:
-        raise UnreadableImage(f"{type(error).__name__}: {error}") from error
+        raise UnreadableImage(_reason(error, file)) from error
 
 
 def picture(image: Image.Image, fit: ImageFit | None = None) -> Image.Image:
@@ -95,7 +97,7 @@ def picture(image: Image.Image, fit: ImageFit | None = None) -> Image.Image:
         >>> picture(Image.new("I;16", (6, 4), 65535), ImageFit(image_size=2)).getpixel((0, 0))
         (255, 255, 255)
     """
-    return _fitted(_rgb(_upright(image)), fit)
+    return _picture(image, fit, draft=False)  # which would change the caller's image
 
 
 def upright_size(image: Image.Image) -> tuple[int, int]:
@@ -106,7 +108,11 @@ def upright_size(image: Image.Image) -> tuple[int, int]:
         (6, 4)
     """
     width, height = image.size
-    return (height, width) if _orientation(image) >= 5 else (width, height)
+    if image.format == "TIFF":  # Pillow says the upright size before or after loading, as its version has it
+        width, height = image.tag_v2[256], image.tag_v2[257]  # type: ignore[attr-defined]
+    if width != height and _TURNS.get(_orientation(image)) in _LYING:
+        return height, width
+    return width, height
 
 
 def is_image(name: str) -> bool:
@@ -144,59 +150,71 @@ def _formats() -> tuple[str, ...]:
 @cache
 def _suffixes() -> frozenset[str]:
     formats = _formats()
-    return frozenset(suffix for suffix, name in Image.registered_extensions().items() if name in formats)
+    known = {suffix for suffix, name in Image.registered_extensions().items() if name in formats}
+    return frozenset(known | {".mpo"})  # which Pillow reads and does not list
 
 
 def _orientation(image: Image.Image) -> int:
     with suppress(Exception):  # damaged EXIF data are no reason to lose the picture
         orientation = image.getexif().get(0x0112, 1)
-        return orientation if orientation in range(1, 9) else 1
+        return int(orientation) if orientation in range(1, 9) else 1
     return 1
 
 
-def _upright(image: Image.Image) -> Image.Image:
-    return ImageOps.exif_transpose(image) if _orientation(image) > 1 else image
-
-
-def _rgb(image: Image.Image) -> Image.Image:
+def _picture(image: Image.Image, fit: ImageFit | None, draft: bool) -> Image.Image:
+    """Upright, in RGB and fitted."""
+    sides, drafted = image.size, None
+    scale_key(image)
+    if fit is not None and draft:
+        place = fit.place(*sides)
+        drafted = image.draft(None, (DRAFT * place.width, DRAFT * place.height))
     image.load()
-    if image.mode.startswith("I") or image.mode == "F":
-        return _scaled(image).convert("RGB")
-    if image.mode == "LAB":
-        profiles = ImageCms.createProfile("LAB"), ImageCms.createProfile("sRGB")
-        return ImageCms.applyTransform(image, ImageCms.buildTransform(*profiles, "LAB", "RGB"))  # type: ignore
-    if image.has_transparency_data:
-        image = image.convert("LA") if image.mode == "La" else image
-        above = image.convert("RGBA")
-        return Image.alpha_composite(Image.new("RGBA", image.size, (*BACKGROUND, 255)), above).convert("RGB")
-    return image if image.mode == "RGB" else image.convert("RGB")
-
-
-def _scaled(image: Image.Image) -> Image.Image:
-    """Grey of 16 bits, 32 bits or floats to 8 bits."""
-    grey = np.asarray(image).astype(np.float64)
-    low, high = grey.min(), grey.max()
-    if not (low >= 0 and high < 2**32):  # also where one of them is NaN
-        raise ValueError(f"grey levels reach from {low:.4g} to {high:.4g}")
-    if image.mode.startswith("I;16") or (image.mode == "I" and image.format == "PNG"):
-        white = 2**16 - 1
-    else:
-        ranges = [1] * (image.mode == "F") + [2**8 - 1, 2**16 - 1, 2**32 - 1]
-        white = next(limit for limit in ranges if high <= limit)
-    return Image.fromarray((grey * (255 / white)).round().astype(np.uint8))
-
-
-def _fitted(image: Image.Image, fit: ImageFit | None) -> Image.Image:
+    turn = _TURNS.get(_orientation(image))
+    upright = image if turn is None else image.transpose(turn)
+    seen = to_rgb(upright, image)
     if fit is None:
-        return image
-    side, (width, height, left, top) = fit.image_size, fit.place(*image.size)
+        return seen
+    if drafted is None:  # not the sides of before: some formats turn themselves when they are loaded
+        return _fitted(seen, fit, seen.size, (0, 0, *seen.size))
+    across, down = drafted[1][2:]  # not whole numbers: the last pixels lie in part outside
+    if turn in _LYING:
+        sides, (across, down) = sides[::-1], (down, across)
+    left = seen.width - across if turn in _FROM_RIGHT else 0
+    top = seen.height - down if turn in _FROM_BELOW else 0
+    return _fitted(seen, fit, sides, (left, top, left + across, top + down))
+
+
+def _reason(error: Exception, file: BinaryIO) -> str:
+    """For people: Pillow's words for a file that it does not know name an object of Python."""
+    if not isinstance(error, UnidentifiedImageError):
+        return f"{type(error).__name__}: {error}"
+    with suppress(Exception):
+        file.seek(0)
+        head = file.read(12)
+        if head.startswith((b"%!PS", b"\xc5\xd0\xd3\xc6")):
+            return "it is PostScript, which is a program"
+        if head[4:8] == b"ftyp" and head[8:12] in _HEIF and "HEIF" not in Image.OPEN:
+            return f"it is HEIF, which needs the package {_NEEDS['.heic']}"
+    return "it is of no format that is known, or its head is damaged"
+
+
+def _fitted(image: Image.Image, fit: ImageFit, sides: tuple[int, int], area: _Box) -> Image.Image:
+    """Fitted.
+
+    Args:
+        image: in RGB.
+        fit: to a square.
+        sides: that it has in its file.
+        area: left, top, right and bottom of where the picture lies in it.
+    """
+    side, (width, height, left, top) = fit.image_size, fit.place(*sides)
     resample = Image.Resampling[fit.interpolation.upper()]
     if left < 0 or top < 0:
         square = Image.new("RGB", (side, side), fit.fill)
-        square.paste(image.resize((width, height), resample), (-left, -top))
+        square.paste(image.resize((width, height), resample, area), (-left, -top))
         return square
     if width * height > _STRIP * side**2:  # of a long strip, only what is kept is computed
-        across, down = image.width / width, image.height / height
-        box = (left * across, top * down, (left + side) * across, (top + side) * down)
-        return image.resize((side, side), resample, box)
-    return image.resize((width, height), resample).crop((left, top, left + side, top + side))
+        across, down = (area[2] - area[0]) / width, (area[3] - area[1]) / height
+        start = area[0] + left * across, area[1] + top * down
+        return image.resize((side, side), resample, (*start, start[0] + side * across, start[1] + side * down))
+    return image.resize((width, height), resample, area).crop((left, top, left + side, top + side))
