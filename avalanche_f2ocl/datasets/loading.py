@@ -15,19 +15,25 @@ from torchvision.transforms.functional import pil_to_tensor
 from avalanche_f2ocl.arguments import check_positive_int
 from avalanche_f2ocl.datasets.by_class import SPLITS, described
 from avalanche_f2ocl.datasets.class_folders import ImageFiles, decode_all
+from avalanche_f2ocl.datasets.cub200 import CUB200
 from avalanche_f2ocl.datasets.decoding import check_workers
 from avalanche_f2ocl.datasets.image_files import FilesOnDisk
 from avalanche_f2ocl.datasets.image_tensors import ImageTensors
+from avalanche_f2ocl.datasets.imagenet_a import IMAGENET_A
 from avalanche_f2ocl.datasets.imagenet_r_files import ImageNetRFiles
 from avalanche_f2ocl.datasets.listed import ListedImages, as_class_id, check_same_classes
 from avalanche_f2ocl.datasets.location import data_folder
 from avalanche_f2ocl.datasets.pairs import listed, pair_of
+from avalanche_f2ocl.datasets.published import PublishedFiles
+from avalanche_f2ocl.datasets.tiny_imagenet import TINY_IMAGENET
 from avalanche_f2ocl.image_fit import ImageFit
 from avalanche_f2ocl.options import Fit
 from avalanche_f2ocl.rng import generator
 
 _FIXED = 0  # the images kept per class are the same for every seed
 
+PUBLISHED = {about.name: about for about in (CUB200, TINY_IMAGENET, IMAGENET_A)}
+"""Data sets by name that need no more than their description."""
 
 IN_MEMORY_BYTES = 2**31
 """Of decoded images, 2 GiB: where there are more, they stay on the disk unless ``in_memory`` says otherwise."""
@@ -91,6 +97,8 @@ def load(
 
     Args:
         dataset: ``"cifar100"`` (torchvision's, downloaded), ``"imagenet-r"`` (see :func:`imagenet_r`),
+            ``"cub200"`` (CUB-200-2011, 1.2 GB, unpacked once), ``"tiny-imagenet"`` (250 MB; its ``val/`` is the test
+            part), ``"imagenet-a"`` (690 MB, split as ImageNet-R is), all of them downloaded and checked,
             ``"digits"`` (scikit-learn's, a fixed stratified split of 1437 and 360), a folder, zip or tar with
             ``train/<class>/*`` and ``test/<class>/*``, or a pair (train, test): of Hugging Face's data sets (or a
             ``DatasetDict``), of paths of WebDataset's tars, as ``"train-{000..099}.tar"`` or a list, of torchvision's
@@ -98,7 +106,7 @@ def load(
             they come.
         train_per_class, test_per_class: images kept of each class, drawn by a fixed generator; a class
             with fewer keeps all. None keeps all.
-        root: where ``"cifar100"`` or ``"imagenet-r"`` is kept; default Avalanche's data folder.
+        root: where what is downloaded is kept; default Avalanche's data folder.
         image_size, fit, in_memory, workers: of files and what is read as they are, see :class:`Loading`.
 
     Raises:
@@ -120,11 +128,13 @@ def load(
         return _from_tensors(_cifar100(root), per_class)
     if dataset == "imagenet-r":
         return _from_files(ImageNetRFiles(root), per_class, loading)
+    if isinstance(dataset, str) and dataset in PUBLISHED:
+        return _from_files(PublishedFiles(PUBLISHED[dataset], root), per_class, loading)
     if isinstance(dataset, (str, Path)):
         if not Path(dataset).exists():
             raise FileNotFoundError(
-                f"dataset={str(dataset)!r}: allowed are 'cifar100', 'imagenet-r', 'digits', or the path of a folder, "
-                "zip or tar, and there is no such path"
+                f"dataset={str(dataset)!r}: allowed are 'cifar100', 'imagenet-r', 'digits', "
+                f"{', '.join(map(repr, PUBLISHED))}, or the path of a folder, zip or tar, and there is no such path"
             )
         return _from_files(ImageFiles(dataset), per_class, loading)
     pair = pair_of(dataset)

@@ -43,9 +43,9 @@ def class_incremental_stream(
     they do not divide evenly; none is dropped.
 
     Args:
-        dataset: ``"cifar100"``, ``"imagenet-r"``, ``"digits"``, a folder, zip or tar with
-            ``train/<class>/*`` and ``test/<class>/*``, or a pair of data sets, Hugging Face's, WebDataset's tars,
-            torchvision's or others; see
+        dataset: ``"cifar100"``, ``"imagenet-r"``, ``"cub200"``, ``"tiny-imagenet"``, ``"imagenet-a"``, ``"digits"``, a
+            folder, zip or tar with ``train/<class>/*`` and ``test/<class>/*``, or a pair of data sets,
+            Hugging Face's, WebDataset's tars, torchvision's or others; see
             :func:`avalanche_f2ocl.datasets.load`.
         groups: number of experiences n.
         seed: drives class and sample order.

@@ -66,7 +66,11 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--table", required=True, help="folder under benchmarks/results")
     parser.add_argument("--method", required=True, choices=METHODS)
-    parser.add_argument("--dataset", required=True, help="'cifar100', 'imagenet-r', 'digits', or a folder or zip")
+    parser.add_argument(
+        "--dataset",
+        required=True,
+        help="'cifar100', 'imagenet-r', 'cub200', 'tiny-imagenet', 'imagenet-a', 'digits', or a folder or zip",
+    )
     parser.add_argument("--backbone", required=True, help="timm name with tag, or 'micro_vit'")
     parser.add_argument("--weights", help="local checkpoint")
     parser.add_argument("--image-size", type=int)
