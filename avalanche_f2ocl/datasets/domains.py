@@ -44,6 +44,9 @@ class DomainFiles(ListedImages):
         passed_over: dict[str, set[str]] = {}
         for split in SPLITS:
             parts = [files_by_class(sources[name], split) for name in self.domain_names]
+            for domain, part in zip(self.domain_names, parts, strict=True):
+                if part.whole:
+                    raise ValueError(f"domain {domain!r}, {str(sources[domain].path)!r}, has no train/ and test/")
             self.images[split] = [
                 (sources[domain], name) for domain, p in zip(self.domain_names, parts, strict=True) for name in p.names
             ]

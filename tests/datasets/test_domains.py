@@ -64,6 +64,11 @@ def test_what_is_missing_is_named(folder):
         DomainFiles([folder])
 
 
+def test_the_same_images_are_not_taken_for_training_and_for_test(folder):
+    with pytest.raises(ValueError, match="domain 'photo', .*train', has no train/ and test/"):
+        DomainFiles({"photo": folder / "photo" / "train"})
+
+
 def test_two_domains_of_one_name(folder):
     shutil.copytree(folder / "photo", folder / "more" / "photo")
     with pytest.raises(ValueError, match="two domains of one name"):
