@@ -2,6 +2,7 @@ import struct
 from io import BytesIO
 
 import numpy as np
+import PIL
 import pytest
 from PIL import Image
 
@@ -157,7 +158,8 @@ def test_printing_colours():
 def test_luma_and_chroma():
     # JFIF: R = Y + 1.402 (Cr - 128), G = Y - 0.344136 (Cb - 128) - 0.714136 (Cr - 128), B = Y + 1.772 (Cb - 128)
     picture = Image.new("YCbCr", (16, 16), (100, 120, 150))
-    for format, options in (("TIFF", {}), ("JPEG", {"quality": 100, "subsampling": 0})):
+    tiff = [("TIFF", {})] if int(PIL.__version__.split(".")[0]) >= 12 else []  # which older ones cannot read back
+    for format, options in (*tiff, ("JPEG", {"quality": 100, "subsampling": 0})):
         assert np.abs(np.subtract(row(written(picture, format, **options))[8], (131, 87, 86))).max() <= 2
 
 
