@@ -111,23 +111,27 @@ def decode(
         generator=torch.Generator(),  # or it would draw from the global one
     )
     chunks = iter(loader)
-    for start in range(0, len(order), _CHUNK):
-        try:
-            chunk = next(chunks)
-        except (RuntimeError, OSError, EOFError) as error:
-            for process in getattr(chunks, "_workers", ()):
-                with suppress(RuntimeError):  # torch tells of each that dies
-                    process.kill()  # one that is stuck would be waited for at the end of the program
-                    process.join()
-            doubtful = [files[index][1] for index in islice(order, start, start + _CHUNK)]
-            raise RuntimeError(
-                f"decoding stopped: {error}. It may have been at {', '.join(doubtful)}; "
-                "with workers=0 there are no processes that can fail"
-            ) from error
-        slot = start % slots
-        images = buffer[slot : slot + _CHUNK].clone()
-        for image, sent in zip(images, chunk, strict=False):
-            yield image if sent is None else torch.from_numpy(sent) if isinstance(sent, np.ndarray) else sent
+    try:
+        for start in range(0, len(order), _CHUNK):
+            try:
+                chunk = next(chunks)
+            except (RuntimeError, OSError, EOFError) as error:
+                for process in getattr(chunks, "_workers", ()):
+                    with suppress(RuntimeError):  # torch tells of each that dies
+                        process.kill()  # one that is stuck would be waited for at the end of the program
+                        process.join()
+                doubtful = [files[index][1] for index in islice(order, start, start + _CHUNK)]
+                raise RuntimeError(
+                    f"decoding stopped: {error}. It may have been at {', '.join(doubtful)}; "
+                    "with workers=0 there are no processes that can fail"
+                ) from error
+            slot = start % slots
+            images = buffer[slot : slot + _CHUNK].clone()
+            for image, sent in zip(images, chunk, strict=False):
+                yield image if sent is None else torch.from_numpy(sent) if isinstance(sent, np.ndarray) else sent
+    finally:
+        with suppress(RuntimeError):  # of a process that a signal to all has ended
+            chunks._shutdown_workers()  # type: ignore[attr-defined]
 
 
 def _size(files: Sequence[tuple[Source, str]], order: Sequence[int], fit: ImageFit | None) -> tuple[int, int]:
