@@ -6,7 +6,7 @@ Data: Wah et al., The Caltech-UCSD Birds-200-2011 Dataset, 2011.
 import re
 
 from avalanche_f2ocl.datasets.image_source import ImageSource
-from avalanche_f2ocl.datasets.published import Listing, Published, text
+from avalanche_f2ocl.datasets.published import Listing, Published, by_split_and_class, text
 
 _SPLITS = {"1": "train", "0": "test"}
 
@@ -20,9 +20,7 @@ def _listing(source: ImageSource) -> Listing:
         image, split = f"images/{name}", _SPLITS.get(splits.get(number, ""))
         if split is not None and labels.get(number) in classes and image in there:
             found.append((int(labels[number]), split, image))
-    by_class: dict[str, dict[str, list[str]]] = {split: {} for split in _SPLITS.values()}
-    for class_id, split, image in sorted(found):
-        by_class[split].setdefault(str(class_id), []).append(image)
+    by_class = by_split_and_class((split, str(class_id), image) for class_id, split, image in sorted(found))
     return Listing(by_class, {label: _readable(name) for label, name in classes.items()})
 
 

@@ -157,7 +157,7 @@ def read(source: Source, name: str, fit: ImageFit | None) -> Tensor | Unreadable
 def default_workers() -> int:
     """A process for each core, four at most, where processes are forked; else none.
 
-    One decodes some 400 photographs of 500 pixels a second. Windows and macOS begin a process by importing the program
+    Windows and macOS begin a process by importing the program
     anew, which takes seconds, and a program without ``if __name__ == "__main__"`` does not survive it.
     """
     if not _FORKS:

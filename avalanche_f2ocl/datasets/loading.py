@@ -1,11 +1,9 @@
 """Image data sets, in memory or on the disk: uint8 ``(C, H, W)`` and an int per item."""
 
-import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,11 +11,10 @@ from torch import Tensor
 from torchvision.transforms.functional import pil_to_tensor
 
 from avalanche_f2ocl.arguments import check_positive_int
-from avalanche_f2ocl.datasets.by_class import SPLITS, described
-from avalanche_f2ocl.datasets.class_folders import ImageFiles, decode_all
+from avalanche_f2ocl.datasets.by_class import SPLITS
+from avalanche_f2ocl.datasets.class_folders import ImageFiles
 from avalanche_f2ocl.datasets.cub200 import CUB200
-from avalanche_f2ocl.datasets.decoding import check_workers
-from avalanche_f2ocl.datasets.image_files import FilesOnDisk
+from avalanche_f2ocl.datasets.from_files import LoadedData, Loading, load_listed
 from avalanche_f2ocl.datasets.image_tensors import ImageTensors
 from avalanche_f2ocl.datasets.imagenet_a import IMAGENET_A
 from avalanche_f2ocl.datasets.imagenet_r_files import ImageNetRFiles
@@ -34,52 +31,6 @@ _FIXED = 0  # the images kept per class are the same for every seed
 
 PUBLISHED = {about.name: about for about in (CUB200, TINY_IMAGENET, IMAGENET_A)}
 """Data sets by name that need no more than their description."""
-
-IN_MEMORY_BYTES = 2**31
-"""Of decoded images, 2 GiB: where there are more, they stay on the disk unless ``in_memory`` says otherwise."""
-
-
-class LoadedData(NamedTuple):
-    """Training and test part, and the classes' names by id."""
-
-    train: ImageTensors | FilesOnDisk
-    test: ImageTensors | FilesOnDisk
-    class_names: dict[int, str]
-
-
-@dataclass(frozen=True)
-class Loading:
-    """How files become images.
-
-    Args:
-        image_size: side in pixels of the squares that images become when they are decoded. None keeps them as they
-            are if they share a size; otherwise they become what ``fit`` says.
-        fit: how they become squares: ``"auto"``, ``"crop"``, ``"squash"`` or ``"pad"``, or all of it at once, as
-            ``strategy.model.backbone.image_fit``, see :class:`avalanche_f2ocl.image_fit.ImageFit`.
-        in_memory: whether they are decoded at once (True) or when they are asked for (False); None decides by
-            :data:`IN_MEMORY_BYTES`. The images are the same, bit for bit.
-        workers: processes that decode, see :func:`avalanche_f2ocl.datasets.decoding.decode`.
-
-    Raises:
-        TypeError, ValueError: an option that is not allowed.
-    """
-
-    image_size: int | None = None
-    fit: Fit | ImageFit = "auto"
-    in_memory: bool | None = None
-    workers: int | None = None
-
-    def __post_init__(self) -> None:
-        self.square()
-        if self.workers is not None:
-            check_workers(self.workers)
-        if self.in_memory is not None and not isinstance(self.in_memory, bool):
-            raise TypeError(f"in_memory={self.in_memory!r}: must be True, False or None")
-
-    def square(self) -> ImageFit:
-        """What images become that do not share a size."""
-        fit = self.fit if isinstance(self.fit, ImageFit) else ImageFit(fit=self.fit)
-        return fit if self.image_size is None else replace(fit, image_size=self.image_size)
 
 
 def load(
@@ -200,35 +151,6 @@ def per_class_counts(train: int | None, test: int | None) -> dict[str, int | Non
 def _from_files(files: ListedImages, per_class: dict[str, int | None], loading: Loading) -> LoadedData:
     chosen = {split: keep_per_class(files.labels[split], per_class[split], split) for split in SPLITS}
     return load_listed(files, chosen, loading)
-
-
-def load_listed(files: ListedImages, chosen: dict[str, Tensor], loading: Loading) -> LoadedData:
-    """Images of a list, in memory or to be decoded when they are asked for.
-
-    Args:
-        files: by split and label.
-        chosen: indices of the images to take, per split ``(n,)`` int64.
-        loading: how files become images.
-
-    Raises:
-        UnreadableImage: an image that is decoded at once cannot be read; the message names it.
-    """
-    if files.passed_over:
-        warnings.warn(f"passed over, as no images of a class: {described(files.passed_over)}", stacklevel=4)
-    shared = files.shared_size(chosen) if loading.image_size is None else None
-    fit = loading.square() if shared is None else None
-    width, height = shared or (loading.square().image_size,) * 2
-    in_memory = loading.in_memory
-    if in_memory is None:
-        in_memory = 3 * width * height * sum(map(len, chosen.values())) <= IN_MEMORY_BYTES
-    parts: list[Any] = []
-    for split in SPLITS:
-        own, labels = files.chosen(split, chosen[split]), files.labels[split][chosen[split]]
-        if in_memory:
-            parts.append(ImageTensors(decode_all(own, fit, loading.workers, split), labels))
-        else:
-            parts.append(FilesOnDisk(own, labels, fit, loading.workers))
-    return LoadedData(parts[0], parts[1], files.names_by_label())
 
 
 def _from_tensors(loaded, per_class: dict[str, int | None]) -> LoadedData:

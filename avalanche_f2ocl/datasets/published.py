@@ -1,12 +1,13 @@
 """Data sets that are published as one archive: fetched, checked and listed from a short description of each."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import NamedTuple
 
 from avalanche_f2ocl.datasets.archives import Archive, Inside, Tar, Zip
+from avalanche_f2ocl.datasets.by_class import SPLITS
 from avalanche_f2ocl.datasets.class_folders import ImageFiles
 from avalanche_f2ocl.datasets.download import check_file, download
 from avalanche_f2ocl.datasets.image_source import ImageSource
@@ -111,6 +112,19 @@ class PublishedFiles(ImageFiles):
         check_same_classes(by_class)
         self._set(by_class)
         self.class_names = [readable.get(name, name) for name in by_class["train"]]
+
+
+def by_split_and_class(found: Iterable[tuple[str, str, str]]) -> dict[str, dict[str, list[str]]]:
+    """Triples (split, class, file) as a :class:`Listing` has them, in their order.
+
+    Example:
+        >>> by_split_and_class([("train", "cat", "1.jpg"), ("test", "cat", "2.jpg"), ("train", "cat", "3.jpg")])
+        {'train': {'cat': ['1.jpg', '3.jpg']}, 'test': {'cat': ['2.jpg']}}
+    """
+    by_class: dict[str, dict[str, list[str]]] = {split: {} for split in SPLITS}
+    for split, class_name, file in found:
+        by_class[split].setdefault(class_name, []).append(file)
+    return by_class
 
 
 def text(source: ImageSource, name: str) -> str:

@@ -6,7 +6,7 @@ Data: Stanford's course CS231n, 2015. The labels of its ``test/`` are kept secre
 import re
 
 from avalanche_f2ocl.datasets.image_source import ImageSource
-from avalanche_f2ocl.datasets.published import Listing, Published, text
+from avalanche_f2ocl.datasets.published import Listing, Published, by_split_and_class, text
 
 
 def _listing(source: ImageSource) -> Listing:
@@ -18,9 +18,7 @@ def _listing(source: ImageSource) -> Listing:
             found.append(("train", match[1], image))
         elif (match := re.fullmatch(r"val/images/([^/]+)", image)) and match[1] in annotations:
             found.append(("test", annotations[match[1]], image))
-    by_class: dict[str, dict[str, list[str]]] = {"train": {}, "test": {}}
-    for split, wnid, image in sorted(found):
-        by_class[split].setdefault(wnid, []).append(image)
+    by_class = by_split_and_class(sorted(found))
     names = re.findall(r"^(n\d{8})\t\s*([^,\r\n]*[^,\s])", text(source, "words.txt"), re.M)
     return Listing(by_class, dict(names))
 

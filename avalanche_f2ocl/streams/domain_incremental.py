@@ -9,7 +9,8 @@ from avalanche.benchmarks import CLScenario
 
 from avalanche_f2ocl.datasets.by_class import SPLITS
 from avalanche_f2ocl.datasets.domains import DomainFiles
-from avalanche_f2ocl.datasets.loading import Loading, keep_per_class, load_listed, per_class_counts
+from avalanche_f2ocl.datasets.from_files import Loading, load_listed
+from avalanche_f2ocl.datasets.loading import keep_per_class, per_class_counts
 from avalanche_f2ocl.rng import generator
 from avalanche_f2ocl.streams.class_incremental import make_benchmark
 
@@ -34,7 +35,7 @@ def domain_incremental_stream(
         seed: drives that order, and the order of the training samples within a domain.
         train_per_class, test_per_class: images kept of each class in each domain, the same for every seed.
         **loading: ``image_size``, ``fit``, ``in_memory``, ``workers``, see
-            :class:`avalanche_f2ocl.datasets.loading.Loading`.
+            :class:`avalanche_f2ocl.datasets.from_files.Loading`.
 
     Returns:
         A benchmark with an experience a domain in ``train_stream`` and ``test_stream``, without task labels. It also

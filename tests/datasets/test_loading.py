@@ -158,7 +158,7 @@ def test_images_on_the_disk_have_the_bits_of_those_in_memory(photographs, option
 def test_where_there_are_many_they_stay_on_the_disk(photographs, monkeypatch):
     images = 34 * 3 * 224 * 224
     for limit, kind in ((images, ImageTensors), (images - 1, FilesOnDisk)):
-        monkeypatch.setattr("avalanche_f2ocl.datasets.loading.IN_MEMORY_BYTES", limit)
+        monkeypatch.setattr("avalanche_f2ocl.datasets.from_files.IN_MEMORY_BYTES", limit)
         assert all(type(part) is kind for part in datasets.load(photographs)[:2])
 
 

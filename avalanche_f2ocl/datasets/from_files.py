@@ -1,0 +1,91 @@
+"""Listed images become data sets, in memory or on the disk."""
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from torch import Tensor
+
+from avalanche_f2ocl.datasets.by_class import SPLITS, described
+from avalanche_f2ocl.datasets.class_folders import decode_all
+from avalanche_f2ocl.datasets.decoding import check_workers
+from avalanche_f2ocl.datasets.image_files import FilesOnDisk
+from avalanche_f2ocl.datasets.image_tensors import ImageTensors
+from avalanche_f2ocl.datasets.listed import ListedImages
+from avalanche_f2ocl.image_fit import ImageFit
+from avalanche_f2ocl.options import Fit
+
+IN_MEMORY_BYTES = 2**31
+"""Of decoded images, 2 GiB: where there are more, they stay on the disk unless ``in_memory`` says otherwise."""
+
+
+class LoadedData(NamedTuple):
+    """Training and test part, and the classes' names by id."""
+
+    train: ImageTensors | FilesOnDisk
+    test: ImageTensors | FilesOnDisk
+    class_names: dict[int, str]
+
+
+@dataclass(frozen=True)
+class Loading:
+    """How files become images.
+
+    Args:
+        image_size: side in pixels of the squares that images become when they are decoded. None keeps them as they
+            are if they share a size; otherwise they become what ``fit`` says.
+        fit: how they become squares: ``"auto"``, ``"crop"``, ``"squash"`` or ``"pad"``, or all of it at once, as
+            ``strategy.model.backbone.image_fit``, see :class:`avalanche_f2ocl.image_fit.ImageFit`.
+        in_memory: whether they are decoded at once (True) or when they are asked for (False); None decides by
+            :data:`IN_MEMORY_BYTES`. The images are the same, bit for bit.
+        workers: processes that decode, see :func:`avalanche_f2ocl.datasets.decoding.decode`.
+
+    Raises:
+        TypeError, ValueError: an option that is not allowed.
+    """
+
+    image_size: int | None = None
+    fit: Fit | ImageFit = "auto"
+    in_memory: bool | None = None
+    workers: int | None = None
+
+    def __post_init__(self) -> None:
+        self.square()
+        if self.workers is not None:
+            check_workers(self.workers)
+        if self.in_memory is not None and not isinstance(self.in_memory, bool):
+            raise TypeError(f"in_memory={self.in_memory!r}: must be True, False or None")
+
+    def square(self) -> ImageFit:
+        """What images become that do not share a size."""
+        fit = self.fit if isinstance(self.fit, ImageFit) else ImageFit(fit=self.fit)
+        return fit if self.image_size is None else replace(fit, image_size=self.image_size)
+
+
+def load_listed(files: ListedImages, chosen: dict[str, Tensor], loading: Loading) -> LoadedData:
+    """Images of a list, in memory or to be decoded when they are asked for.
+
+    Args:
+        files: by split and label.
+        chosen: indices of the images to take, per split ``(n,)`` int64.
+        loading: how files become images.
+
+    Raises:
+        UnreadableImage: an image that is decoded at once cannot be read; the message names it.
+    """
+    if files.passed_over:
+        warnings.warn(f"passed over, as no images of a class: {described(files.passed_over)}", stacklevel=4)
+    shared = files.shared_size(chosen) if loading.image_size is None else None
+    fit = loading.square() if shared is None else None
+    width, height = shared or (loading.square().image_size,) * 2
+    in_memory = loading.in_memory
+    if in_memory is None:
+        in_memory = 3 * width * height * sum(map(len, chosen.values())) <= IN_MEMORY_BYTES
+    parts: list[Any] = []
+    for split in SPLITS:
+        own, labels = files.chosen(split, chosen[split]), files.labels[split][chosen[split]]
+        if in_memory:
+            parts.append(ImageTensors(decode_all(own, fit, loading.workers, split), labels))
+        else:
+            parts.append(FilesOnDisk(own, labels, fit, loading.workers))
+    return LoadedData(parts[0], parts[1], files.names_by_label())
