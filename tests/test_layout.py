@@ -134,6 +134,7 @@ ABOUT_SEVERAL = {
     "from_disk",
     "hostile_files",
     "learning",
+    "predict_at_once",
     "speed",
     "streams_of_all_kinds",
 }

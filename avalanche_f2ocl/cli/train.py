@@ -137,6 +137,7 @@ def _learn(
                     saved = count
             if count == 0:
                 raise ValueError(f"{args.images!r}: not one of {len(files)} images can be read")
+            model.head.prepare()  # so that nobody who opens the file waits for it
             save()
         except Exception as error:
             stop.waiting = False

@@ -46,6 +46,11 @@ class EnsembleHead(ClassMeans):
         for head, part in zip(self.heads, vectors.chunk(len(self.heads), dim=1), strict=True):
             head.update(part, rows, images)
 
+    def prepare(self) -> None:
+        """Solves now what the next prediction would else solve first."""
+        for head in self.heads:
+            head.prepare()
+
     def logits(self, vectors: Tensor) -> Tensor:
         """Scores of ``vectors (B, F)`` for the classes so far: ``(B, C)`` float32."""
         parts = vectors.chunk(len(self.heads), dim=1)

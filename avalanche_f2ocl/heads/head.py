@@ -35,5 +35,8 @@ class SumHead(Head, Protocol):
         ``images (B, C, H, W)`` are what the vectors are of, where copies of an image matter to the head.
         """
 
+    def prepare(self) -> None:
+        """Does now what the next prediction would else do first."""
+
     def means(self, rows: Tensor | None = None) -> Tensor:
         """Class means, ``(N or C, F)``."""

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from avalanche_f2ocl.heads.second_moments import SecondMomentHead
+from avalanche_f2ocl.heads.solution import Settings, Solution
 
 EPSILON = 1e-9
 """Of the mean second moment, added to every variance: with sums that leave a variance zero, the nearest mean wins."""
@@ -37,7 +38,10 @@ class LDAHead(SecondMomentHead):
         super().__init__(dim)
         self.shrinkage, self.priors = shrinkage, priors
 
-    def solve(self, moment: Tensor, total: Tensor, distinct: Tensor) -> tuple[Tensor, Tensor]:
+    def settings(self) -> Settings:
+        return 0, -1 if self.shrinkage is None else self.shrinkage, self.priors == "counts"
+
+    def solve(self, moment: Tensor, total: Tensor, distinct: Tensor) -> Solution:
         sums, counts = self.used("sums"), self.used("counts").clamp(min=1).unsqueeze(1)
         means = sums / counts
         covariance = shrunk((moment - sums.T @ means) / total, distinct, self.shrinkage)
@@ -47,7 +51,9 @@ class LDAHead(SecondMomentHead):
         centre = means.mean(0)
         weight = torch.linalg.solve(covariance, (means - centre).T).T
         bias = -(weight * (means + centre)).sum(1) / 2
-        return weight, bias + (counts / total).log().squeeze(1) if self.priors == "counts" else bias
+        if self.priors == "counts":
+            bias = bias + (counts / total).log().squeeze(1)
+        return Solution(weight, bias, torch.ones_like(bias))
 
 
 def shrunk(covariance: Tensor, samples: Tensor, shrinkage: Any = None) -> Tensor:

@@ -31,6 +31,9 @@ class NCMHead(ClassMeans):
         """As of :class:`ClassMeans`: copies count in a mean like any other sample."""
         super().update(vectors, rows)
 
+    def prepare(self) -> None:
+        """As of other heads; class means need nothing."""
+
     def logits(self, z: Tensor) -> Tensor:
         """Scores of ``z (B, D)`` for the classes so far: ``(B, C)`` float32."""
         z, prototypes = z.float(), self.means()

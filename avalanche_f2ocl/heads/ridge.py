@@ -1,12 +1,46 @@
 """Ridge regression on one-hot labels, on random features if wanted."""
 
-from typing import Any
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from avalanche_f2ocl.heads.projection import RandomProjection
+from avalanche_f2ocl.heads.regression import gcv_ridge, given_ridge, predicted_share, root_mean_square, root_of_mean
+from avalanche_f2ocl.heads.running_inverse import corrected, downdate, inverse_of, output_squares, well_conditioned
 from avalanche_f2ocl.heads.second_moments import SecondMomentHead
+from avalanche_f2ocl.heads.solution import Settings, Solution
+
+UNASKED = 8
+"""Mini-batches in a row that a solution is kept current through without a prediction: after them it is training."""
+GROWTH = 1.1
+"""Of the samples or classes, beyond which the penalty is chosen anew."""
+LARGEST_SHARE = 4
+"""A mini-batch of more samples than the features by this is as dear as solving."""
+
+
+class RidgeFacts(NamedTuple):
+    """What a head remembers of a solution.
+
+    Attributes:
+        penalty: that it was solved with.
+        evidence: see :meth:`RidgeHead.evidence`.
+        samples: when it was solved in full.
+        classes: likewise.
+        unasked: mini-batches since the last prediction.
+    """
+
+    penalty: float
+    evidence: float
+    samples: float
+    classes: float
+    unasked: float = 0
+
+    def hold(self, samples: int, classes: int) -> bool:
+        """Whether it is to be kept current with so many of them now."""
+        grown = samples <= GROWTH * self.samples and classes <= GROWTH * self.classes
+        return grown and self.unasked < UNASKED
 
 
 class RidgeHead(SecondMomentHead):
@@ -15,7 +49,11 @@ class RidgeHead(SecondMomentHead):
     Least squares sees rare classes so seldom that it hardly answers for them. Hence each output is divided by its root
     mean square over the samples so far, which the sums give; with as many samples of each class little changes.
 
-    Solving takes ``O(P**3)`` for P features: measured on one core of a server, see benchmarks/README.md.
+    Solving takes ``O(P**3)`` for P features: measured on one core of a server, see benchmarks/README.md. Where
+    predictions and mini-batches take turns, a solution is kept current by ``O(B P**2)`` for a mini-batch of B, with
+    another ``8 P**2`` bytes: exactly, but for the penalty, which stays the one chosen when it was solved. It is
+    solved in full again after a tenth more samples or classes, after eight mini-batches without a prediction, after one
+    of more than P / 4 samples, after a class was forgotten, and where rounding would show.
 
     Source: random features and ridge for frozen backbones: McDonnell et al., RanPAC: Random Projections and
     Pre-trained Models for Continual Learning, 2023. Generalised cross-validation: Golub, Heath and Wahba, 1979.
@@ -29,6 +67,7 @@ class RidgeHead(SecondMomentHead):
         seed: of the projection.
 
     Attributes:
+        FACTS: see :class:`SecondMomentHead`.
         projection: draws the features; None without.
 
     Example:
@@ -38,6 +77,8 @@ class RidgeHead(SecondMomentHead):
         >>> head.logits(torch.eye(2)).tolist()
         [[0.5, 0.0], [0.0, 0.5]]
     """
+
+    FACTS = len(RidgeFacts._fields)
 
     def __init__(
         self,
@@ -55,17 +96,68 @@ class RidgeHead(SecondMomentHead):
     def features(self, vectors: Tensor) -> Tensor:
         return (vectors if self.projection is None else self.projection(vectors)).double()
 
-    def solve(self, moment: Tensor, total: Tensor, distinct: Tensor) -> tuple[Tensor, Tensor]:
-        targets = self.used(self.feature_sums_name)
+    def settings(self) -> Settings:
+        return 1, -1 if self.ridge is None else self.ridge, self.priors == "counts"
+
+    def solve(self, moment: Tensor, total: Tensor, distinct: Tensor) -> Solution:
+        sums = self.used(self.feature_sums_name)
         if self.ridge is None:
-            weight = gcv_ridge(moment, targets, total, distinct)
+            solved = gcv_ridge(moment, sums, total, distinct)
         else:
-            regular = moment.clone()
-            regular.diagonal().add_(self.ridge)
-            weight = torch.linalg.solve(regular, targets.T).T
+            solved = given_ridge(moment, sums, self.ridge, total, distinct)
+        evidence = predicted_share(solved.error, total)
+        facts = RidgeFacts(float(solved.penalty), float(evidence), float(total), self.num_rows)
+        equal = self.priors == "equal"
+        scale = root_mean_square(solved.weight, moment, total) if equal else moment.new_ones(len(sums))
+        return Solution(solved.weight, torch.zeros_like(scale), scale, facts)
+
+    def advance(self, solution: Solution, features: Tensor, rows: Tensor) -> Solution | None:
+        facts, total = RidgeFacts(*solution.facts), int(self.total_now())
+        if len(features) > features.shape[1] / LARGEST_SHARE or not facts.hold(total, self.num_rows):
+            return None
+        if not well_conditioned(self.moment, features, facts.penalty):
+            return None
+        if solution.inverse is None:
+            inverse = inverse_of(self.moment_now(), facts.penalty)
+            gain = None if inverse is None else features @ inverse
+        else:
+            inverse = solution.inverse
+            gain = downdate(inverse, features)
+        if gain is None:
+            return None
+        new = self.num_rows - len(solution.weight)
+        weight = corrected(F.pad(solution.weight, (0, 0, 0, new)), features, rows, gain)
+        scale = F.pad(solution.scale, (0, new), value=1)
         if self.priors == "equal":
-            weight = weight / root_mean_square(weight, moment, total)
-        return weight, weight.new_zeros(len(weight))
+            squares = output_squares(weight, self.used(self.feature_sums_name), facts.penalty)
+            if squares is None:
+                return None
+            scale = root_of_mean(squares, total)
+        return Solution(weight, torch.zeros_like(scale), scale, facts._replace(unasked=facts.unasked + 1), inverse)
+
+    def solution(self) -> Solution:
+        solution = super().solution()
+        facts = RidgeFacts(*solution.facts)
+        if facts.unasked:
+            solution.facts = facts._replace(unasked=0)
+        return solution
+
+    @torch.no_grad()
+    def evidence(self) -> Tensor:
+        """How well the labels can be predicted from the features, by generalised cross-validation.
+
+        Returns:
+            R2, the share of the one-hot labels' squares that is predicted in samples that were left out, float64
+            scalar in [0, 1 - 1e-6]; as of when the penalty was last chosen.
+
+        Example:
+            >>> head = RidgeHead(dim=1, projection=0, ridge=1.0)
+            >>> _ = head.add_rows(1)
+            >>> head.update(torch.ones(3, 1), torch.tensor([0, 0, 0]))
+            >>> round(head.evidence().item(), 4)  # w = 3 / 4, and 1 - 3 * (1 - w)**2 / (1 - w / 3)**2 / 3
+            0.8889
+        """
+        return self.moment.new_tensor(RidgeFacts(*self.solution().facts).evidence)
 
     def _load_from_state_dict(self, state_dict, prefix, *args):
         moment = state_dict.get(f"{prefix}moment")
@@ -80,61 +172,3 @@ class RidgeHead(SecondMomentHead):
 def default_width() -> int:
     """Random features that are solved for in seconds."""
     return 5000 if torch.cuda.is_available() else 2000
-
-
-def root_mean_square(weight: Tensor, moment: Tensor, samples: Tensor) -> Tensor:
-    r"""Of linear outputs over the samples that a moment was summed from.
-
-    Args:
-        weight: W, ``(C, P)``.
-        moment: :math:`X^\top X`, ``(P, P)``.
-        samples: N, at least 1.
-
-    Returns:
-        :math:`\sqrt{w_c^\top X^\top X w_c / N}`, ``(C, 1)``; the smallest positive number where that is 0.
-
-    Example:
-        >>> root_mean_square(torch.tensor([[1.0, 1.0]]), torch.eye(2) * 4, torch.tensor(2)).item()
-        2.0
-    """
-    square = ((weight @ moment) * weight).sum(1, keepdim=True) / samples
-    return square.clamp(min=torch.finfo(weight.dtype).tiny).sqrt()
-
-
-def gcv_ridge(moment: Tensor, sums: Tensor, samples: Tensor, distinct: Any = None) -> Tensor:
-    r"""Ridge regression on one-hot labels with the penalty of least generalised cross-validation error.
-
-    Of the penalties :math:`\lambda` from 1e-6 to 100 times the moment's mean eigenvalue, 41 evenly spaced by their
-    logarithm, the one with the least
-
-    .. math::
-        \frac{\lVert Y - X W_\lambda \rVert^2}{(1 - \operatorname{tr} H_\lambda / N_d)^2}, \quad
-        H_\lambda = X (X^\top X + \lambda I)^{-1} X^\top
-
-    which needs nothing but the sums, since :math:`\lVert Y \rVert^2 = N`. Copies leave it where it was:
-    r times the same data are r times the error at r times the penalty.
-
-    Args:
-        moment: :math:`X^\top X`, ``(P, P)`` float64.
-        sums: :math:`Y^\top X`, ``(C, P)`` float64.
-        samples: N.
-        distinct: :math:`N_d`, the samples that are no copies of others; default N.
-
-    Returns:
-        Weights ``(C, P)`` float64.
-
-    Example:
-        >>> gcv_ridge(torch.eye(2).double() * 4, torch.eye(2).double() * 4, 8).shape
-        torch.Size([2, 2])
-    """
-    values, vectors = torch.linalg.eigh(moment)
-    values = values.clamp(min=0).unsqueeze(1)
-    scale = values.mean().clamp(min=torch.finfo(values.dtype).tiny)
-    penalties = scale * torch.logspace(-6, 2, 41, dtype=values.dtype, device=values.device)
-    rotated = sums @ vectors
-    power = rotated.square().sum(0).unsqueeze(1)
-    residual = samples - ((values + 2 * penalties) / (values + penalties) ** 2 * power).sum(0)
-    freedom = (values / (values + penalties)).sum(0)
-    error = residual / (1 - freedom / (samples if distinct is None else distinct)).clamp(min=1e-6) ** 2
-    best = penalties[error.argmin()]
-    return (rotated / (values.squeeze(1) + best)) @ vectors.T

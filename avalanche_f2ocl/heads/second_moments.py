@@ -6,14 +6,17 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from avalanche_f2ocl.heads.solution import Settings, Solution, solution_of, solution_problem, take_solution
 from avalanche_f2ocl.state.class_means import ClassMeans, mask_unseen
 from avalanche_f2ocl.state.distinct import DistinctCount, image_codes
+from avalanche_f2ocl.state.rows import move_only
 
 
 class SecondMomentHead(ClassMeans):
     """A linear classifier solved from sums over the stream, when a prediction is asked for after an update.
 
     Sums are float64, so what is solved is that of the full data, whatever the order and the cut into mini-batches.
+    A solution that is current goes with the ``state_dict``: what is loaded with one predicts at once.
     Nothing is kept per sample; memory is ``8 P**2`` bytes and 64 KiB, and ``8 P`` bytes a class, for P features.
 
     An image that comes again adds to the sums like any other, but is no new evidence of how far they can be trusted:
@@ -35,6 +38,8 @@ class SecondMomentHead(ClassMeans):
     moment: Tensor
     total: Tensor
     feature_sums: Tensor
+    FACTS = 0
+    """Numbers that a solution has beside its tensors."""
 
     def __init__(self, dim: int, width: int | None = None) -> None:
         super().__init__(dim)
@@ -46,15 +51,23 @@ class SecondMomentHead(ClassMeans):
         self.register_buffer("total", torch.zeros((), dtype=torch.int64))
         self.distinct = DistinctCount()
         self._waiting: list[Tensor] | None = None
-        self._solution: tuple[Tensor, Tensor] | None = None
+        self._solution: Solution | None = None
 
     def features(self, vectors: Tensor) -> Tensor:
         """``(B, F)`` to ``(B, P)`` float64."""
         return vectors.double()
 
     @abstractmethod
-    def solve(self, moment: Tensor, total: Tensor, distinct: Tensor) -> tuple[Tensor, Tensor]:
-        """Weights ``(C, P)`` and biases ``(C,)``, float64, from class sums, moment, its samples and distinct images."""
+    def settings(self) -> Settings:
+        """What is solved for: a saved solution is of use to a head of the same settings only."""
+
+    @abstractmethod
+    def solve(self, moment: Tensor, total: Tensor, distinct: Tensor) -> Solution:
+        """From class sums, moment, its samples and distinct images."""
+
+    def advance(self, solution: Solution, features: Tensor, rows: Tensor) -> Solution | None:
+        """The solution with ``features (B, P)`` of classes ``rows (B,)``, which are in the sums; None to solve anew."""
+        return None
 
     @torch.no_grad()
     def update(self, vectors: Tensor, rows: Tensor, images: Tensor | None = None) -> None:
@@ -63,6 +76,7 @@ class SecondMomentHead(ClassMeans):
         Args:
             images: ``(B, C, H, W)``, what the vectors are of, to find copies by; None if there are none.
         """
+        solution, self._solution = self._solution, None  # whatever fails, no stale one stays
         super().update(vectors, rows)
         if images is not None:
             self.distinct.add(image_codes(images))
@@ -73,29 +87,47 @@ class SecondMomentHead(ClassMeans):
             self._add(self.moment, self.total, features)
         else:
             self._waiting.append(features)
-        self._solution = None
+        if solution is not None:
+            with torch.inference_mode(False), torch.no_grad():
+                self._solution = self.advance(solution, features, rows)
 
     @staticmethod
     def _add(moment: Tensor, total: Tensor, features: Tensor) -> None:
         moment.addmm_(features.T, features)
         total += len(features)
 
-    def logits(self, vectors: Tensor) -> Tensor:
-        """Scores of ``vectors (B, F)`` for the classes so far: ``(B, C)`` float32."""
+    def moment_now(self) -> Tensor:
+        """The moment with what waits in a block; not to be changed."""
+        if not self._waiting:
+            return self.moment
+        moment, features = self.moment, torch.cat(self._waiting)
+        return torch.addmm(moment, features.T, features)
+
+    def total_now(self) -> Tensor:
+        """The samples with what waits in a block, int64."""
+        return self.total + sum(map(len, self._waiting or ()))
+
+    def solution(self) -> Solution:
+        """Of what has been learned so far; solved for if it is not at hand."""
         if self._solution is None:
-            moment, total = self.moment, self.total
-            if self._waiting:
-                moment, total = moment.clone(), total.clone()
-                self._add(moment, total, torch.cat(self._waiting))
+            total = self.total_now()
             distinct = (total - self.distinct.total() + self.distinct.estimate()).clamp(min=1)
             # How often an image has come, in tenths: the estimate is not exact, and a stream without copies is common.
             times = (10 * total / distinct).round().clamp(min=10) / 10
-            self._solution = self.solve(moment, total.clamp(min=1), (total / times).clamp(min=1))
-        weight, bias = self._solution
-        counts = self.used("counts")
-        scores = (self.features(vectors) @ weight.T + bias).float()
+            total = total.clamp(min=1)
+            self._solution = self.solve(self.moment_now(), total, (total / times).clamp(min=1))
+        return self._solution
+
+    @torch.no_grad()
+    def prepare(self) -> None:
+        """Solves now what the next prediction would else solve first."""
+        self.solution()
+
+    def logits(self, vectors: Tensor) -> Tensor:
+        """Scores of ``vectors (B, F)`` for the classes so far: ``(B, C)`` float32."""
+        scores, counts = self.solution().outputs(self.features(vectors)).float(), self.used("counts")
         # Classes that have come since it was solved have no sample yet.
-        return mask_unseen(F.pad(scores, (0, len(counts) - len(weight))), counts)
+        return mask_unseen(F.pad(scores, (0, len(counts) - scores.shape[1])), counts)
 
     def moment_without(self, rows: Tensor) -> Tensor:
         """The moment less the parts of the means of ``rows (R,)``: all there is of a class with one sample."""
@@ -122,10 +154,34 @@ class SecondMomentHead(ClassMeans):
         if not keep:
             self._solution = None
 
-    def _load_from_state_dict(self, *args):
-        super()._load_from_state_dict(*args)
-        self._solution = None
+    def solution_problem(self, tensors: dict[str, Tensor], classes: int) -> str | None:
+        """What is wrong with the part of a saved state that :func:`take_solution` takes, None if nothing is."""
+        return solution_problem(tensors, classes, len(self.moment))
 
-    def _apply(self, *args, **kwargs):
+    def solution_bytes(self, new_classes: int) -> int:
+        """What a solution with so many more classes adds to the bytes of the state as it is now."""
+        settings = self.settings()
+        now = {} if self._solution is None else self._solution.tensors(settings)
+        then = (self.num_rows + new_classes) * (len(self.moment) + 2) + self.FACTS + len(settings)
+        return 8 * then - sum(tensor.nbytes for tensor in now.values())
+
+    def _save_to_state_dict(self, destination, prefix, keep_vars):
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        if self._solution is not None:
+            # To be made anew, as it is where the state is loaded: learning goes on from there with the same bits.
+            self._solution.inverse = None
+            destination |= {prefix + name: tensor for name, tensor in self._solution.tensors(self.settings()).items()}
+
+    def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing, unexpected, errors):
+        tensors = take_solution(state_dict, prefix)
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing, unexpected, errors)
         self._solution = None
-        return super()._apply(*args, **kwargs)
+        if problem := self.solution_problem(tensors, self.num_rows):
+            errors.append(f"{prefix}: {problem}")
+        else:
+            self._solution = solution_of(tensors, self.settings(), self.FACTS, self.moment.device)
+
+    def _apply(self, fn, recurse=True):
+        if self._solution is not None:
+            self._solution = self._solution.moved(move_only(fn))
+        return super()._apply(fn, recurse)

@@ -12,6 +12,7 @@ from avalanche_f2ocl.arguments import check_positive_int
 from avalanche_f2ocl.backbone.families import AnyViT
 from avalanche_f2ocl.backbone.weights import vit_from_state
 from avalanche_f2ocl.heads.second_moments import SecondMomentHead
+from avalanche_f2ocl.heads.solution import take_solution
 from avalanche_f2ocl.models.base import BaseModel
 from avalanche_f2ocl.models.resolved import resolved
 from avalanche_f2ocl.ranks import wait_for_all
@@ -101,6 +102,8 @@ def write_model_file(
         for name, part in model.named_modules():
             if isinstance(part, SecondMomentHead):
                 tensors[f"model.{name}.moment"] = part.moment_without(rows)
+                if left_out:
+                    take_solution(tensors, f"model.{name}.")  # of other sums
     if backbone:
         tensors |= {_BACKBONE + name: t for name, t in model.backbone.weights.state_dict().items()}
     class_ids = tensors["model.classes.ids"].tolist()
@@ -214,7 +217,11 @@ def _check_tensors(learned: Learned, parts: dict[str, dict[str, Tensor]], path: 
         raise ValueError(f"{str(path)!r} does not fit {learned.kind}: {problem}")
 
     own = {n: t for n, t in learned.model.state_dict().items() if not n.startswith("backbone.")}
-    saved = parts["model"]
+    saved, heads = dict(parts["model"]), {}
+    for name, part in learned.model.named_modules():
+        if isinstance(part, SecondMomentHead):  # with a solution or without
+            take_solution(own, f"{name}.")
+            heads[name] = part, take_solution(saved, f"{name}.")
     if own.keys() != saved.keys():
         refuse(f"tensors {sorted(own.keys() ^ saved.keys())} are in one of them only")
     per_class = {name.removeprefix("model.") for name in learned.class_row_names() if name.startswith("model.")}
@@ -223,6 +230,9 @@ def _check_tensors(learned: Learned, parts: dict[str, dict[str, Tensor]], path: 
         expected = (classes, *own[name].shape[1:]) if name in per_class else tuple(own[name].shape)
         if tuple(tensor.shape) != expected or tensor.dtype != own[name].dtype:
             refuse(f"{name} is {tensor.dtype} {tuple(tensor.shape)}, expected {own[name].dtype} {expected}")
+    for name, (part, solution) in heads.items():
+        if problem := part.solution_problem(solution, classes):
+            refuse(f"{name}: {problem}")
     if len(saved["classes.ids"].unique()) != classes:
         refuse("a class id occurs twice")
     trained = {name for name, _, _ in learned.trained()}

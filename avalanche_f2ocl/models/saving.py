@@ -8,6 +8,8 @@ from torch import nn
 from typing_extensions import Self
 
 from avalanche_f2ocl.backbone.devices import default_device
+from avalanche_f2ocl.heads.head import SumHead
+from avalanche_f2ocl.heads.second_moments import SecondMomentHead
 from avalanche_f2ocl.models.base import BaseModel
 from avalanche_f2ocl.models.model_file import Learned, read_model_file, restore, saved_backbone, write_model_file
 from avalanche_f2ocl.models.resolved import decided_otherwise, resolved
@@ -23,6 +25,7 @@ class SavedModel(BaseModel):
     """
 
     saved_as: ClassVar[str]
+    head: SumHead
 
     def save(self, path: str | Path, *, backbone: bool = False, min_class_count: int = 1) -> None:
         """Writes what has been learned to one file, whole or not at all; a strategy can load it too.
@@ -51,6 +54,8 @@ class SavedModel(BaseModel):
                 rows = getattr(part, name)
                 copies = 3 if rows.requires_grad else 1  # with the optimiser's two moments
                 total += new_classes * copies * rows.shape[1:].numel() * rows.element_size()
+            if isinstance(part, SecondMomentHead):
+                total += part.solution_bytes(new_classes)
         return total + backbone * sum(t.nbytes for t in self.backbone.weights.state_dict().values())
 
     @classmethod

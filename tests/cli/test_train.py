@@ -8,6 +8,7 @@ from avalanche_f2ocl import ViTNCMModel
 from avalanche_f2ocl.cli import train
 from avalanche_f2ocl.cli.images import minibatches
 from avalanche_f2ocl.datasets.image_source import ImageSource
+from avalanche_f2ocl.heads import RidgeHead
 from avalanche_f2ocl.models.loading import load_model
 
 MICRO = ("--backbone", "micro_vit", "--quiet")
@@ -218,3 +219,15 @@ def test_usage(f2ocl, arguments):
     with pytest.raises(SystemExit) as left:
         f2ocl(*arguments)
     assert left.value.code == 2
+
+
+def test_what_it_saves_at_the_end_predicts_without_solving(f2ocl, pictures, tmp_path, monkeypatch):
+    out, prepared = tmp_path / "a.safetensors", []
+    prepare = RidgeHead.prepare
+    monkeypatch.setattr(RidgeHead, "prepare", lambda head: (prepared.append(1), prepare(head))[1])
+    arguments = ("--method", "vit-ridge", "--batch-size", 4, "--save-every", 8)
+    assert f2ocl("train", pictures, "--out", out, *MICRO, *arguments)[0] == 0
+    assert len(prepared) == 1  # not at the saves in between
+    monkeypatch.setattr(RidgeHead, "solve", None)
+    code, result, _ = f2ocl("eval", out, pictures, "--quiet", "--json")
+    assert code == 0 and result["accuracy"] == 1

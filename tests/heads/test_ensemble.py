@@ -20,3 +20,13 @@ def test_logits_are_the_sum_of_heads_that_learn_alone(draw):
         expected = expected + head.logits(part)
     torch.testing.assert_close(ensemble.logits(x), expected)
     torch.testing.assert_close(ensemble.means()[2], x[rows == 2].mean(0))
+
+
+def test_prepared_it_solves_nothing_at_a_prediction(draw, monkeypatch):
+    x, ensemble = torch.randn(40, 6, generator=draw), EnsembleHead(make())
+    ensemble.add_rows(4)
+    ensemble.update(x, torch.arange(40) % 4)
+    ensemble.prepare()
+    for head in ensemble.heads:
+        monkeypatch.setattr(head, "solve", None)
+    assert ensemble.logits(x).shape == (40, 4)

@@ -5,7 +5,7 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import Ridge, RidgeCV
 
 from avalanche_f2ocl.heads import RidgeHead
-from avalanche_f2ocl.heads.ridge import default_width, gcv_ridge
+from avalanche_f2ocl.heads.ridge import default_width
 
 
 @pytest.fixture(scope="module")
@@ -54,22 +54,6 @@ def test_with_equal_priors_rare_classes_are_answered(data):
         right[priors] = [(predicted == y[test])[y[test] < 5].float().mean(), (predicted == y[test]).float().mean()]
     assert right["equal"][0] > right["counts"][0] + 0.2 and right["equal"][1] > right["counts"][1] + 0.1
     assert right["equal"][1] > 0.8
-
-
-@pytest.mark.parametrize("samples", [100, 300, 1200])
-def test_the_chosen_ridge_is_the_one_of_least_generalised_cross_validation_error(data, samples):
-    """Against the definition, from the data."""
-    x, y = data[0][:samples].double(), torch.eye(10).double()[data[1][:samples]]
-    moment, sums = x.T @ x, y.T @ x
-    mean_eigenvalue = moment.trace() / 64
-    errors, weights = [], []
-    for penalty in mean_eigenvalue * torch.logspace(-6, 2, 41).double():
-        hat = x @ torch.linalg.inv(moment + penalty * torch.eye(64)) @ x.T
-        errors.append(((y - hat @ y) ** 2).sum() / (1 - hat.trace() / samples) ** 2)
-        weights.append(torch.linalg.solve(moment + penalty * torch.eye(64), x.T @ y).T)
-    best = int(torch.stack(errors).argmin())
-    assert 0 < best < 40
-    torch.testing.assert_close(gcv_ridge(moment, sums, torch.tensor(samples)), weights[best])
 
 
 def test_it_predicts_about_as_well_as_with_sklearn_leave_one_out(data):
@@ -126,3 +110,35 @@ def test_defaults(monkeypatch):
     for cuda, width in ((False, 2000), (True, 5000)):
         monkeypatch.setattr(torch.cuda, "is_available", lambda cuda=cuda: cuda)
         assert default_width() == width
+
+
+@pytest.mark.parametrize("ridge", [None, 3.0])
+def test_the_evidence_is_the_share_that_generalised_cross_validation_says_is_predicted(data, ridge):
+    x, y = data[0][:400], data[1][:400]
+    head = fitted(x, y, projection=0, ridge=ridge)
+    evidence = head.evidence()
+    x, y, penalty = x.double().numpy(), np.eye(10)[y], head._solution.facts.penalty
+    hat = x @ np.linalg.inv(x.T @ x + penalty * np.eye(64)) @ x.T
+    error = ((y - hat @ y) ** 2).sum() / (1 - np.trace(hat) / 400) ** 2
+    assert evidence.dtype == torch.float64 and evidence.item() == pytest.approx(1 - error / 400)
+    assert ridge is None or penalty == ridge
+    head.update(data[0][400:405], data[1][400:405])
+    assert head.evidence() == evidence  # as of the last solution in full
+
+
+def test_labels_that_vectors_tell_nothing_of_have_no_evidence(draw):
+    x, y = torch.randn(300, 5, generator=draw), torch.randint(0, 8, (300,), generator=draw)
+    assert fitted(x, y, projection=0).evidence() < 0.05
+    assert RidgeHead(4, projection=0).evidence() == 0  # nothing learned
+
+
+def test_updates_go_in_and_out_of_inference_mode(data):
+    x, y = data
+    head = fitted(x[:1500], y[:1500], projection=0)
+    for start, inside in ((1500, True), (1505, True), (1510, False), (1515, True)):
+        with torch.inference_mode(inside):
+            head.logits(x[:1])
+            head.update(x[start : start + 5], y[start : start + 5])
+    solution, full = head._solution, fitted(x[:1520], y[:1520], projection=0, ridge=head._solution.facts[0])
+    np.testing.assert_allclose(head.logits(x), full.logits(x), rtol=1e-5, atol=1e-5)
+    assert head.solution() is solution  # kept current

@@ -154,3 +154,63 @@ def test_the_moment_without_classes_is_less_the_part_of_their_means(draw):
         mean = x[y == row].mean(0)
         expected -= count * torch.outer(mean, mean)
     torch.testing.assert_close(head.moment_without(torch.tensor([0, 2, 3])), expected)
+
+
+def test_prepared_it_is_solved_once_only(head, draw, monkeypatch):
+    x, _ = samples(5, draw)
+    head.prepare()
+    monkeypatch.setattr(head, "solve", None)
+    head.prepare()
+    assert head.logits(x).shape == (5, 3)
+
+
+def test_a_current_solution_goes_with_the_state_and_no_other(head, draw, request):
+    make, (x, rows) = HEADS[request.node.callspec.params["head"]], samples(5, draw)
+    assert not [name for name in head.state_dict() if "solution" in name]
+    expected, state = head.logits(x), head.state_dict()
+    assert len([name for name in state if "solution" in name]) == 5
+    other = make()
+    other.load_state_dict(state)
+    other.solve = None
+    assert torch.equal(other.logits(x), expected)
+    head.update(x, rows)
+    assert not [name for name in head.state_dict() if "solution" in name]
+    other.load_state_dict(head.state_dict())
+    assert other._solution is None
+
+
+def test_a_solution_of_fewer_classes_than_there_are_is_saved_and_loaded(head, draw, request):
+    x, _ = samples(5, draw)
+    head.logits(x)
+    head.add_rows(2)
+    other = HEADS[request.node.callspec.params["head"]]()
+    other.load_state_dict(head.state_dict())
+    assert torch.equal(other.logits(x), head.logits(x)) and other.logits(x).shape == (5, 5)
+
+
+def test_a_solution_that_does_not_fit_is_named(head, draw, request):
+    head.logits(samples(5, draw)[0])
+    state, other = head.state_dict(), HEADS[request.node.callspec.params["head"]]()
+    with pytest.raises(RuntimeError, match="solution_weight is torch.float64 .3, 2."):
+        other.load_state_dict(state | {"solution_weight": torch.zeros(3, 2).double()})
+    with pytest.raises(RuntimeError, match="a solution lacks solution_bias"):
+        other.load_state_dict({name: value for name, value in state.items() if name != "solution_bias"})
+    assert other._solution is None
+
+
+def test_moves_and_other_precisions_leave_the_solution(head, draw):
+    x, _ = samples(5, draw)
+    expected = head.logits(x)
+    head.half().to("cpu").double()
+    head.solve = None
+    assert torch.equal(head.logits(x), expected) and head._solution.weight.dtype == torch.float64
+
+
+def test_the_bytes_of_a_solution_are_told_before_there_is_one(head, draw):
+    def size():
+        return sum(tensor.nbytes for tensor in head.state_dict().values())
+
+    before, more = size(), head.solution_bytes(0)
+    head.prepare()
+    assert size() - before == more > 0 and head.solution_bytes(0) == 0
+    assert head.solution_bytes(2) == 2 * 8 * (len(head.moment) + 2)

@@ -7,7 +7,9 @@ import torch
 from avalanche_f2ocl import F2OCLModel, F2OCLStrategy, ViTNCM, ViTNCMModel
 from avalanche_f2ocl.backbone.vit import PromptableViT
 from avalanche_f2ocl.backbone.weights import load_vit
-from avalanche_f2ocl.models.model_file import read_model_file
+from avalanche_f2ocl.heads import RidgeHead
+from avalanche_f2ocl.models.model_file import Learned, read_model_file, restore
+from avalanche_f2ocl.safe_file import write_safe_file
 from tests.helpers import assert_same_state, learned, train_online
 
 MODELS = {
@@ -104,3 +106,66 @@ def test_a_model_does_not_import_avalanche(path, model, images):
         f"F2OCLModel.from_file({str(path)!r}); sys.exit('avalanche' in sys.modules or 'sklearn' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], timeout=300).returncode == 0
+
+
+@pytest.fixture
+def prepared(vit, images):
+    """Of three classes, "c" with fewest images."""
+    model = F2OCLModel.best(vit, prompt_length=3)
+    model.learn(images[:8], ["a", "b", "a", "b", "a", "c", "b", "a"])
+    model.head.prepare()
+    return model
+
+
+def test_a_file_of_a_prepared_model_predicts_without_solving(prepared, images, path, monkeypatch):
+    prepared.save(path)
+    other = F2OCLModel.from_file(path, device="cpu")
+    monkeypatch.setattr(RidgeHead, "solve", None)
+    assert torch.equal(other(images), prepared(images))
+
+
+def test_what_is_saved_comes_back_whole_prepared_too(prepared, path, tmp_path):
+    prepared.save(path)
+    F2OCLModel.from_file(path, device="cpu").save(tmp_path / "again.safetensors")
+    (tensors, values), (same, told) = read_model_file(path), read_model_file(tmp_path / "again.safetensors")
+    assert tensors.keys() == same.keys() and all(torch.equal(tensor, same[n]) for n, tensor in tensors.items())
+    assert values == told
+
+
+def test_classes_left_out_take_the_solution_along(prepared, images, path):
+    prepared.save(path, min_class_count=2)
+    assert not [name for name in read_model_file(path)[0] if "solution" in name]
+    other = F2OCLModel.from_file(path, device="cpu")
+    assert other.class_names == {0: "a", 1: "b"} and other(images).shape == (12, 2)
+    prepared.save(path, min_class_count=1)
+    assert [name for name in read_model_file(path)[0] if "solution" in name]
+
+
+def test_a_file_whose_solution_does_not_fit_is_refused_before_anything_changes(prepared, path):
+    prepared.save(path)
+    tensors, values = read_model_file(path)
+    before = learned(prepared)
+    name = "model.head.heads.0.solution_weight"
+    for wrong in (tensors[name][:, 1:], tensors[name].float(), tensors[name].repeat(2, 1)):
+        write_safe_file(path, tensors | {name: wrong.contiguous()}, values)
+        with pytest.raises(ValueError, match=r"head\.heads\.0: solution_.* is torch"):
+            F2OCLModel.from_file(path, device="cpu")
+        with pytest.raises(ValueError, match="does not fit"):
+            restore(Learned(prepared, "F2OCLStrategy", prepared.optimizer), *read_model_file(path), path)
+    assert_same_state(learned(prepared), before)
+
+
+def test_the_bytes_of_a_solution_are_counted_before_there_is_one(prepared, vit, images):
+    other = F2OCLModel.best(vit, prompt_length=3)
+    other.learn(images[:8], ["a", "b", "a", "b", "a", "c", "b", "a"])
+    assert other.saved_bytes() == prepared.saved_bytes()
+
+
+@pytest.mark.parametrize("options", [{"ridge": 5.0}, {"priors": "counts"}, {"head": "lda"}])
+def test_a_solution_is_not_taken_for_that_of_other_options(prepared, images, path, options):
+    prepared.save(path)
+    strategy = F2OCLStrategy.load(path, device="cpu", evaluator=None, **options)
+    other = F2OCLModel.best(prepared.backbone, prompt_length=3, **options)
+    state = {name: value for name, value in prepared.state_dict().items() if "solution" not in name}
+    other.load_state_dict(state)
+    assert torch.equal(strategy.model(images), other(images)) and not torch.equal(other(images), prepared(images))

@@ -1,0 +1,125 @@
+"""Ridge regression on one-hot labels from sums, and how well it predicts by generalised cross-validation."""
+
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+SMALLEST_SCALE = 1e-150
+"""Of penalties, where all features are zero: its square is still a number."""
+
+
+class Regression(NamedTuple):
+    """What was solved.
+
+    Attributes:
+        weight: W, ``(C, P)`` float64.
+        penalty: added to the moment's diagonal, float64 scalar.
+        error: of generalised cross-validation, summed over the samples and outputs, float64 scalar.
+    """
+
+    weight: Tensor
+    penalty: Tensor
+    error: Tensor
+
+
+def gcv_ridge(moment: Tensor, sums: Tensor, samples: Tensor, distinct: Any = None) -> Regression:
+    r"""Ridge regression on one-hot labels with the penalty of least generalised cross-validation error.
+
+    Of the penalties :math:`\lambda` from 1e-6 to 100 times the moment's mean eigenvalue, 41 evenly spaced by their
+    logarithm, the one with the least
+
+    .. math::
+        \frac{\lVert Y - X W_\lambda \rVert^2}{(1 - \operatorname{tr} H_\lambda / N_d)^2}, \quad
+        H_\lambda = X (X^\top X + \lambda I)^{-1} X^\top
+
+    which needs nothing but the sums, since :math:`\lVert Y \rVert^2 = N`. Copies leave it where it was:
+    r times the same data are r times the error at r times the penalty.
+
+    Args:
+        moment: :math:`X^\top X`, ``(P, P)`` float64.
+        sums: :math:`Y^\top X`, ``(C, P)`` float64.
+        samples: N.
+        distinct: :math:`N_d`, the samples that are no copies of others; default N.
+
+    Returns:
+        The regression with that penalty.
+
+    Example:
+        >>> gcv_ridge(torch.eye(2).double() * 4, torch.eye(2).double() * 4, 8).weight.shape
+        torch.Size([2, 2])
+    """
+    values, vectors = torch.linalg.eigh(moment)
+    scale = values.clamp(min=0).mean().clamp(min=SMALLEST_SCALE)
+    penalties = scale * torch.logspace(-6, 2, 41, dtype=values.dtype, device=values.device)
+    return _best(values, vectors, sums, penalties, samples, samples if distinct is None else distinct)
+
+
+def given_ridge(moment: Tensor, sums: Tensor, penalty: float, samples: Tensor, distinct: Any = None) -> Regression:
+    """Ridge regression on one-hot labels with a given penalty; arguments else as :func:`gcv_ridge`.
+
+    Example:
+        >>> given_ridge(torch.eye(1).double() * 4, torch.ones(1, 1).double() * 5, 5.0, 9).weight
+        tensor([[0.5556]], dtype=torch.float64)
+    """
+    distinct = samples if distinct is None else distinct
+    penalties = moment.new_tensor([penalty])
+    factor, failed = torch.linalg.cholesky_ex(regular(moment, penalty))
+    if failed:  # the penalty drowns in the moment's rounding
+        values, vectors = torch.linalg.eigh(moment)
+        return _best(values, vectors, sums, penalties, samples, distinct)
+    weight = torch.cholesky_solve(sums.T, factor).T
+    residual = samples - (weight * sums).sum() - penalty * weight.square().sum()
+    freedom = len(moment) - penalty * torch.cholesky_inverse(factor).trace()
+    return Regression(weight, penalties[0], _error(residual, freedom, distinct))
+
+
+def regular(moment: Tensor, penalty: float | Tensor) -> Tensor:
+    """The moment with a penalty on its diagonal, a copy."""
+    copy = moment.clone()
+    copy.diagonal().add_(penalty)
+    return copy
+
+
+def root_mean_square(weight: Tensor, moment: Tensor, samples: Tensor) -> Tensor:
+    r"""Of linear outputs over the samples that a moment was summed from.
+
+    Args:
+        weight: W, ``(C, P)``.
+        moment: :math:`X^\top X`, ``(P, P)``.
+        samples: N, at least 1.
+
+    Returns:
+        :math:`\sqrt{w_c^\top X^\top X w_c / N}`, ``(C,)``; the root of the smallest positive number where that is 0.
+
+    Example:
+        >>> root_mean_square(torch.tensor([[1.0, 1.0]]), torch.eye(2) * 4, torch.tensor(2)).tolist()
+        [2.0]
+    """
+    return root_of_mean(((weight @ moment) * weight).sum(1), samples)
+
+
+def root_of_mean(squares: Tensor, samples: Any) -> Tensor:
+    """The root of sums of squares ``(C,)`` over a number of samples, never 0."""
+    return (squares / samples).clamp(min=torch.finfo(squares.dtype).tiny).sqrt()
+
+
+def predicted_share(error: Tensor, samples: Any) -> Tensor:
+    """R2, the share of the labels' squares that is predicted, in [0, 1 - 1e-6]; 1 would be beyond any evidence."""
+    return (1 - error / samples).clamp(0, 1 - 1e-6)
+
+
+def _best(values: Tensor, vectors: Tensor, sums: Tensor, penalties: Tensor, samples: Any, distinct: Any) -> Regression:
+    """Of some penalties ``(K,)`` the best, by the moment's eigenvalues ``(P,)`` and eigenvectors."""
+    values = values.clamp(min=0).unsqueeze(1)
+    rotated = sums @ vectors
+    power = rotated.square().sum(0).unsqueeze(1)
+    residual = samples - ((values + 2 * penalties) / (values + penalties) ** 2 * power).sum(0)
+    error = _error(residual, (values / (values + penalties)).sum(0), distinct)
+    best = error.argmin()
+    weight = (rotated / (values.squeeze(1) + penalties[best])) @ vectors.T
+    return Regression(weight, penalties[best], error[best])
+
+
+def _error(residual: Tensor, freedom: Tensor, distinct: Any) -> Tensor:
+    return residual / (1 - freedom / distinct).clamp(min=1e-6) ** 2

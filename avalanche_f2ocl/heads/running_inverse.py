@@ -1,0 +1,114 @@
+r"""Ridge regression that is kept current, a mini-batch at a time: recursive least squares.
+
+With :math:`P = (X^\top X + \lambda I)^{-1}` at hand, what B more samples change costs ``O(B F**2)`` for F features.
+"""
+
+import torch
+from torch import Tensor
+
+from avalanche_f2ocl.heads.regression import regular
+
+LARGEST_CONDITION = 1e8
+"""Of the penalised moment. Outputs are wrong by about this times 2e-16 of their scale, also after many steps."""
+LEAST_LEFT = 1e-6
+"""Of a difference that the outputs' squares are: with less of it left by rounding, it is not to be trusted."""
+
+
+def well_conditioned(moment: Tensor, features: Tensor, penalty: float) -> bool:
+    """Whether rounding leaves the outputs right to 1e-6 of their scale, step after step.
+
+    Args:
+        moment: ``(F, F)`` float64.
+        features: of samples that may not be in it yet, ``(B, F)``.
+        penalty: of the regression.
+
+    Example:
+        >>> [well_conditioned(torch.eye(2), torch.ones(1, 2), penalty) for penalty in (1e-6, 1e-8)]
+        [True, False]
+    """
+    return bool(moment.trace() + features.square().sum() < LARGEST_CONDITION * penalty)
+
+
+def inverse_of(moment: Tensor, penalty: float) -> Tensor | None:
+    r""":math:`(X^\top X + \lambda I)^{-1}`, ``O(F**3)``.
+
+    Args:
+        moment: ``(F, F)`` float64.
+        penalty: :math:`\lambda`.
+
+    Returns:
+        ``(F, F)``; None where rounding leaves none.
+
+    Example:
+        >>> inverse_of(torch.eye(1).double(), 3.0).item()
+        0.25
+    """
+    factor, failed = torch.linalg.cholesky_ex(regular(moment, penalty))
+    return None if failed else torch.cholesky_inverse(factor)
+
+
+def downdate(inverse: Tensor, features: Tensor) -> Tensor | None:
+    r"""Takes more samples into :math:`P`, in place, by the identity of Woodbury.
+
+    Args:
+        inverse: :math:`P`, ``(F, F)`` float64; not to be used further where None is returned.
+        features: :math:`X` of the samples, ``(B, F)`` float64.
+
+    Returns:
+        The gain :math:`X P` with the new P, ``(B, F)``; None where rounding would show.
+
+    Example:
+        >>> inverse = torch.eye(1).double()
+        >>> downdate(inverse, torch.tensor([[3.0]]).double()), inverse
+        (tensor([[0.3000]], dtype=torch.float64), tensor([[0.1000]], dtype=torch.float64))
+    """
+    spread = features @ inverse
+    inner = spread @ features.T
+    factor, failed = torch.linalg.cholesky_ex(regular(inner, 1.0))
+    if failed:
+        return None
+    half = torch.linalg.solve_triangular(factor, spread, upper=False)
+    inverse.addmm_(half.T, half, alpha=-1)
+    return torch.linalg.solve_triangular(factor.T, half, upper=True)
+
+
+def corrected(weight: Tensor, features: Tensor, rows: Tensor, gain: Tensor) -> Tensor:
+    """The least squares weights of one-hot labels after more samples: what they were wrong by, times the gain.
+
+    Args:
+        weight: before, ``(C, F)`` float64, zero for classes that are new.
+        features: of the samples, ``(B, F)`` float64.
+        rows: their classes, ``(B,)`` int64.
+        gain: from :func:`downdate`.
+
+    Returns:
+        ``(C, F)``.
+
+    Example:
+        >>> one = torch.ones(1, 1).double()
+        >>> corrected(one * 0, one * 3, torch.tensor([0]), one * 0.3).tolist()
+        [[0.3]]
+    """
+    wrong = -(features @ weight.T)
+    wrong[torch.arange(len(rows), device=rows.device), rows] += 1
+    return torch.addmm(weight, wrong.T, gain)
+
+
+def output_squares(weight: Tensor, sums: Tensor, penalty: float) -> Tensor | None:
+    r"""What each output's squares over all samples add up to, :math:`w_c^\top X^\top X w_c`, without the moment.
+
+    Args:
+        weight: the solution :math:`W = S (X^\top X + \lambda I)^{-1}`, ``(C, F)``.
+        sums: S, ``(C, F)``.
+        penalty: :math:`\lambda`.
+
+    Returns:
+        ``(C,)``; None where rounding would show, as under a penalty that outweighs the moment by far.
+
+    Example:
+        >>> output_squares(torch.tensor([[0.5]]), torch.tensor([[4.0]]), 4.0).tolist()
+        [1.0]
+    """
+    fitted = (weight * sums).sum(1)
+    squares = fitted - penalty * weight.square().sum(1)
+    return None if (squares < LEAST_LEFT * fitted).any() else squares
