@@ -13,8 +13,18 @@ from avalanche_f2ocl.options import (
     PromptPosition,
 )
 
+MAX_ZOOM = 8
+
 PRESETS: dict[str, dict[str, Any]] = {
-    "best": {"prompt_assignment": "shared", "head": "ridge", "head_features": "ensemble", "projection": 0},
+    "best": {
+        "prompt_assignment": "shared",
+        "head": "ridge",
+        "head_features": "ensemble",
+        "projection": 0,
+        "grid": 2,
+        "zoom": 1.3,
+        "max_drift": 2.0,
+    },
     "paper": {"prompt_assignment": "label", "key_update": "gradient", "lr_decay": 0.0},
 }
 """See :meth:`avalanche_f2ocl.F2OCLStrategy.best` and :meth:`avalanche_f2ocl.F2OCLStrategy.paper`."""
@@ -26,7 +36,8 @@ class FrozenConfig(HeadOptions, EncoderOptions):
 
     Args:
         head_features: ``"q"``, the embedding, or ``"layers"``, both from the one forward pass without prompts.
-        head, metric, shrinkage, priors, projection, ridge: see :class:`avalanche_f2ocl.options.HeadOptions`.
+        blocks, blocks_per_head, grid, vote: of layers, see :class:`avalanche_f2ocl.options.HeadOptions`.
+        head, metric, shrinkage, priors, projection, ridge: see there.
         readout, normalise, inputs, precision: see :class:`avalanche_f2ocl.options.EncoderOptions`.
         seed: of the head's random projection.
 
@@ -73,11 +84,17 @@ class F2OCLConfig(HeadOptions, EncoderOptions):
             so far, on the mean over the mini-batch of each step; so sums of earlier mini-batches stay comparable with
             later ones while prompts move. Not in the paper. Not for ``"label"``, whose prompts carry the label, nor for
             the election ``"seen"``.
+        max_drift: a prompt takes no more steps once they have moved the embeddings, mini-batch by mini-batch, by this
+            share of their spread, all steps added up; so no sum is further than that from what it would be under the
+            prompt as it is now, and what comes after needs no backward pass. None: prompts never stop. Not in the
+            paper. Like ``compensate_drift`` not for ``"seen"``.
+        zoom: passes with prompts see the middle 1 / zoom of each side, enlarged; 1 for the whole image, as in the
+            paper.
         negatives: see :func:`avalanche_f2ocl.losses.contrastive_prompt_loss`.
         exclude_self: likewise.
         capture, compile: of the frozen backbone, see :class:`avalanche_f2ocl.backbone.PromptableViT`.
         readout, normalise, inputs, precision, seed: see :class:`avalanche_f2ocl.options.EncoderOptions`.
-        head, head_features, metric, shrinkage, priors, projection, ridge: see
+        head, head_features, blocks, blocks_per_head, grid, vote, metric, shrinkage, priors, projection, ridge: see
             :class:`avalanche_f2ocl.options.HeadOptions`.
 
     Raises:
@@ -103,6 +120,8 @@ class F2OCLConfig(HeadOptions, EncoderOptions):
     key_update: Literal["mean", "gradient"] = "mean"
     key_lr: float = 0.1
     compensate_drift: bool = False
+    max_drift: float | None = None
+    zoom: float = 1.0
     negatives: Literal["batch", "all"] = "batch"
     exclude_self: bool = False
     capture: Capture = "auto"
@@ -124,7 +143,14 @@ class F2OCLConfig(HeadOptions, EncoderOptions):
         for name in ("exclude_self", "compensate_drift"):
             if not isinstance(getattr(self, name), bool):
                 raise TypeError(f"{name}={getattr(self, name)!r}: must be True or False")
+        if self.max_drift is not None:
+            check_positive("max_drift", self.max_drift)
+        check_number("zoom", self.zoom)
+        if not 1 <= self.zoom <= MAX_ZOOM:
+            raise ValueError(f"zoom={self.zoom!r}: must be from 1 to {MAX_ZOOM}")
         label, seen = self.prompt_assignment == "label", self.prompt_election == "seen"
         if self.compensate_drift and (label or (seen and self.prompt_assignment == "batch")):
             name, value = ("prompt_assignment", "label") if label else ("prompt_election", "seen")
             raise ValueError(f"compensate_drift=True does not go with {name}={value!r}")
+        if self.max_drift is not None and seen and self.prompt_assignment == "batch":
+            raise ValueError(f"max_drift={self.max_drift!r} does not go with prompt_election='seen'")

@@ -23,6 +23,7 @@ from avalanche_f2ocl.options import (
     PromptInit,
     PromptPosition,
     Readout,
+    Vote,
 )
 
 
@@ -47,6 +48,10 @@ class EncoderKeywords(PlaceKeywords, total=False):
 
 class _HeadKeywords(EncoderKeywords, total=False):
     head: HeadName
+    blocks: int | None
+    blocks_per_head: int | None
+    grid: int
+    vote: Vote
     metric: Metric
     shrinkage: float | None
     priors: Priors
@@ -80,6 +85,8 @@ class F2OCLKeywords(_HeadKeywords, total=False):
     key_update: Literal["mean", "gradient"]
     key_lr: float
     compensate_drift: bool
+    max_drift: float | None
+    zoom: float
     negatives: Literal["batch", "all"]
     exclude_self: bool
     capture: Capture

@@ -20,6 +20,7 @@ HeadName = Literal["ncm", "lda", "ridge"]
 HeadFeatures = Literal["z", "q", "zq", "layers", "ensemble"]
 FrozenFeatures = Literal["q", "layers"]
 Metric = Literal["cosine", "euclidean"]
+Vote = Literal["evidence", "equal"]
 Priors = Literal["equal", "counts"]
 
 
@@ -90,8 +91,13 @@ class HeadOptions(Options):
         head: ``"ncm"``, nearest class mean; ``"lda"``, linear discriminant analysis; ``"ridge"``, ridge regression of
             one-hot labels. The last two are solved when a prediction is asked for after an update.
         head_features: ``"z"``, the embedding under prompts; ``"q"``, the one without; ``"zq"``, both; ``"layers"``,
-            class token and mean patch after each of the last four blocks, from the forward pass that gives z;
-            ``"ensemble"``, two heads whose logits are added, on those layers and on those of the pass that gives q.
+            class token and mean patches after blocks, from the forward pass that gives z; ``"ensemble"``, those and
+            the layers of the pass that gives q. Layers have several heads, whose logits are added up.
+        blocks: how many last blocks give layers; None for all of them, see
+            :func:`avalanche_f2ocl.heads.layers.choose_layers`.
+        blocks_per_head: consecutive blocks that share a head; None as there.
+        grid: patches of layers are averaged over ``grid * grid`` cells of the image, in the pass that gives z.
+        vote: how much each of several ridge regressions has to say, see :class:`avalanche_f2ocl.heads.EnsembleHead`.
         metric: of ``head="ncm"``.
         shrinkage, priors: of ``head="lda"``, see :class:`avalanche_f2ocl.heads.LDAHead`.
         projection, ridge, priors: of ``head="ridge"``, see :class:`avalanche_f2ocl.heads.RidgeHead`.
@@ -107,6 +113,10 @@ class HeadOptions(Options):
 
     head: HeadName = "ncm"
     head_features: HeadFeatures = "z"
+    blocks: int | None = None
+    blocks_per_head: int | None = None
+    grid: int = 1
+    vote: Vote = "evidence"
     metric: Metric = "cosine"
     shrinkage: float | None = None
     priors: Priors = "equal"
@@ -115,6 +125,10 @@ class HeadOptions(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_positive_int("grid", self.grid)
+        for name in ("blocks", "blocks_per_head"):
+            if getattr(self, name) is not None:
+                check_positive_int(name, getattr(self, name))
         if self.shrinkage is not None:
             check_share("shrinkage", self.shrinkage)
         if self.projection is not None and self.projection != 0:

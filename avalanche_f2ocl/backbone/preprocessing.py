@@ -63,6 +63,29 @@ class ImagePreparation(nn.Module):
         return images[..., place.top : place.top + side, place.left : place.left + side]
 
 
+def enlarged(images: Tensor, zoom: float) -> Tensor:
+    """The middle of square images, enlarged to their size.
+
+    Args:
+        images: ``(B, C, S, S)`` floating.
+        zoom: of S, 1 / zoom is kept; 1 gives the images themselves.
+
+    Returns:
+        ``(B, C, S, S)``.
+
+    Example:
+        >>> enlarged(torch.eye(4).view(1, 1, 4, 4), 2.0).shape
+        torch.Size([1, 1, 4, 4])
+    """
+    if zoom == 1:
+        return images
+    side = images.shape[-1]
+    kept = max(1, round(side / zoom))
+    first = (side - kept) // 2
+    middle = images[..., first : first + kept, first : first + kept]
+    return F.interpolate(middle, (side, side), mode="bilinear", align_corners=False)
+
+
 def prepared_as(
     vit: Any, fit: Fit = "auto", normalise: Normalise = "backbone", inputs: str = "auto"
 ) -> ImagePreparation:

@@ -1,5 +1,6 @@
 """A frozen ViT whose forward passes several processes share."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -28,10 +29,10 @@ class ShardedViT(PromptableViT):
         if not all_equal(self.checksum):
             raise ValueError("the processes have backbones with different weights: load the same, or seed their making")
 
-    def tokens(self, images: Tensor) -> Tensor:
+    def tokens(self, images: Tensor, zoom: float = 1.0) -> Tensor:
         """Tokens of the process's share of ``images (B, C, H, W)``, which know that they are one."""
         share = own_share(len(images))
-        tokens = super().tokens(share.of(images))
+        tokens = super().tokens(share.of(images), zoom)
         tokens.share = share  # type: ignore[attr-defined]
         return tokens
 
@@ -40,10 +41,15 @@ class ShardedViT(PromptableViT):
         return gather_rows(super().encode_tokens(tokens, _own(prompts, share), replay), share)
 
     def encode_layers(
-        self, tokens: Tensor, prompts: Tensor | None = None, last: int = 4, replay: bool = False
+        self,
+        tokens: Tensor,
+        prompts: Tensor | None = None,
+        blocks: Sequence[int] | None = None,
+        grid: int = 1,
+        replay: bool = False,
     ) -> tuple[Tensor, Tensor]:
         share = tokens.share  # type: ignore[attr-defined]
-        z, layers = super().encode_layers(tokens, _own(prompts, share), last, replay)
+        z, layers = super().encode_layers(tokens, _own(prompts, share), blocks, grid, replay)
         return gather_rows(z, share), gather_rows(layers, share)
 
 

@@ -1,6 +1,6 @@
 """A frozen ViT that takes prompts among its tokens."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import nullcontext
 from copy import deepcopy
 from functools import cached_property, partial
@@ -14,10 +14,11 @@ from typing_extensions import Self
 
 from avalanche_f2ocl.arguments import check_choice
 from avalanche_f2ocl.backbone.attention import gradient_attention
+from avalanche_f2ocl.backbone.cells import cell_means
 from avalanche_f2ocl.backbone.cuda_graphs import CapturedCalls
 from avalanche_f2ocl.backbone.devices import working_dtype
 from avalanche_f2ocl.backbone.families import block_calls, has_class_token, stock_readout
-from avalanche_f2ocl.backbone.preprocessing import prepared_as
+from avalanche_f2ocl.backbone.preprocessing import enlarged, prepared_as
 from avalanche_f2ocl.backbone.weights import load_vit
 from avalanche_f2ocl.image_fit import ImageFit
 from avalanche_f2ocl.options import (
@@ -166,10 +167,13 @@ class PromptableViT(nn.Module):
         return super().train(False)
 
     @torch.no_grad()
-    def tokens(self, images: Tensor) -> Tensor:
-        """Images ``(B, C, H, W)`` to the blocks' input ``(B, T, D)``, the same for every prompt."""
+    def tokens(self, images: Tensor, zoom: float = 1.0) -> Tensor:
+        """Images ``(B, C, H, W)`` to the blocks' input ``(B, T, D)``, the same for every prompt.
+
+        ``zoom``: the middle 1 / zoom of each side is enlarged to the whole.
+        """
         vit = self.vit
-        x = vit._pos_embed(vit.patch_embed(self.prepare(images).to(self.dtype)))
+        x = vit._pos_embed(vit.patch_embed(enlarged(self.prepare(images), zoom).to(self.dtype)))
         x = x[0] if isinstance(x, tuple) else x  # Eva also gives rotary positions
         return vit.norm_pre(x)
 
@@ -190,19 +194,27 @@ class PromptableViT(nn.Module):
         return z
 
     def encode_layers(
-        self, tokens: Tensor, prompts: Tensor | None = None, last: int = 4, replay: bool = False
+        self,
+        tokens: Tensor,
+        prompts: Tensor | None = None,
+        blocks: Sequence[int] | None = None,
+        grid: int = 1,
+        replay: bool = False,
     ) -> tuple[Tensor, Tensor]:
-        """The same, and what the last blocks put out on the way, from one forward pass.
+        """The same, and what blocks put out on the way, from one forward pass.
 
         Args:
             tokens, prompts, replay: as :meth:`encode_tokens`.
-            last: how many blocks; all where the ViT has fewer.
+            blocks: indices of the blocks, ascending; default all.
+            grid: patches are averaged over ``grid * grid`` cells.
 
         Returns:
-            The embedding ``(B, D)``, and the blocks' outputs ``(B, last, K, D)``: the class token (where the ViT
-            has one) and the mean over the patches.
+            The embedding ``(B, D)``, and the blocks' outputs ``(B, blocks, K, D)``: the class token (where the ViT
+            has one) and the means over the patches of each cell, row by row.
         """
-        z, layers = self._run(("layers", last), partial(self._encode_layers, last), tokens, prompts, replay)
+        chosen = tuple(range(len(self.vit.blocks)) if blocks is None else blocks)
+        function = partial(self._encode_layers, chosen, grid)
+        z, layers = self._run(("layers", chosen, grid), function, tokens, prompts, replay)
         return z, layers
 
     def _run(
@@ -234,14 +246,18 @@ class PromptableViT(nn.Module):
             x = block(x)
         return (self._embedding(x, length),)
 
-    def _encode_layers(self, last: int, tokens: Tensor, prompts: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    def _encode_layers(
+        self, blocks: Sequence[int], grid: int, tokens: Tensor, prompts: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
         x, length = (tokens, 0) if prompts is None else self._insert(tokens, prompts)
         first_patch, outputs = self.vit.num_prefix_tokens + length, []
-        for block in block_calls(self.vit, length):
+        for index, block in enumerate(block_calls(self.vit, length)):
             x = block(x)
-            parts = [x[:, 0]] if self.has_class_token else []
-            outputs.append(torch.stack([*parts, x[:, first_patch:].mean(1)], dim=1).float())
-        return self._embedding(x, length), torch.stack(outputs[-last:], dim=1)
+            if index in blocks:
+                parts = [x[:, :1]] if self.has_class_token else []
+                cells = cell_means(x[:, first_patch:], self.vit.patch_embed.grid_size, grid)
+                outputs.append(torch.cat([*parts, cells], dim=1).float())
+        return self._embedding(x, length), torch.stack(outputs, dim=1)
 
     def _insert(self, tokens: Tensor, prompts: Tensor) -> tuple[Tensor, int]:
         """Puts prompts behind the prefix tokens; also their number."""

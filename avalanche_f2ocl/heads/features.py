@@ -1,5 +1,6 @@
-"""What a head sees of an image."""
+"""What heads see of an image."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -7,20 +8,53 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from avalanche_f2ocl.backbone.vit import PromptableViT
+from avalanche_f2ocl.heads.layers import Layers, choose_layers
+from avalanche_f2ocl.options import HeadOptions
 
-LAST_BLOCKS = 4
-"""Blocks whose outputs are ``"layers"``."""
+
+@dataclass(frozen=True)
+class FeaturePlan:
+    """What is taken from which pass, and how many of the features each head gets.
+
+    Attributes:
+        kind: see :func:`head_features`.
+        prompted, unprompted: layers of the pass with and of the one without prompts; None where it gives none.
+        widths: features of each head, in their order; they add up to F.
+    """
+
+    kind: str
+    prompted: Layers | None
+    unprompted: Layers | None
+    widths: tuple[int, ...]
+
+
+def feature_plan(options: HeadOptions, backbone: PromptableViT) -> FeaturePlan:
+    """The plan of a head's options on a backbone.
+
+    Example:
+        >>> from avalanche_f2ocl.backbone.load import load_backbone
+        >>> feature_plan(HeadOptions(head_features="zq"), load_backbone("micro_vit")).widths
+        (256,)
+    """
+    kind, dim = options.head_features, backbone.embed_dim
+    if kind not in ("layers", "ensemble"):
+        return FeaturePlan(kind, None, None, (2 * dim if kind == "zq" else dim,))
+    prompted = choose_layers(backbone, options.blocks, options.blocks_per_head, options.grid)
+    if kind == "layers":
+        return FeaturePlan(kind, prompted, None, prompted.widths)
+    unprompted = choose_layers(backbone, options.blocks, options.blocks_per_head)
+    return FeaturePlan(kind, prompted, unprompted, prompted.widths + unprompted.widths)
 
 
 def head_features(
     kind: str, z: Tensor, q: Any, z_layers: Tensor | None = None, q_layers: Tensor | None = None
 ) -> Tensor:
-    """The vectors a head learns from and scores.
+    """The vectors heads learn from and score.
 
     Args:
         kind: ``"z"``, the embedding under prompts; ``"q"``, the one without; ``"zq"``, both; ``"layers"``, what the
-            last blocks put out under prompts; ``"ensemble"``, the same with and without prompts. Where there are
-            several parts, each is normalised to length 1.
+            blocks put out under prompts; ``"ensemble"``, the same with and without prompts. Where there are several
+            parts, each is normalised to length 1.
         z, q: ``(B, D)``; q where it is needed.
         z_layers, q_layers: ``(B, blocks, K, D)`` from :meth:`PromptableViT.encode_layers`, where they are needed.
 
@@ -37,10 +71,3 @@ def head_features(
     if kind == "zq":
         return torch.cat([F.normalize(z, dim=1), F.normalize(q, dim=1)], dim=1)
     return z if kind == "z" else q
-
-
-def feature_count(kind: str, backbone: PromptableViT) -> int:
-    """F of :func:`head_features`."""
-    vit = backbone.vit
-    layers = min(LAST_BLOCKS, len(vit.blocks)) * (2 if backbone.has_class_token else 1)
-    return {"zq": 2, "layers": layers, "ensemble": 2 * layers}.get(kind, 1) * backbone.embed_dim

@@ -1,5 +1,7 @@
 """Heads by name."""
 
+from collections.abc import Sequence
+
 from avalanche_f2ocl.config import HeadOptions
 from avalanche_f2ocl.heads.ensemble import EnsembleHead
 from avalanche_f2ocl.heads.head import SumHead
@@ -8,16 +10,20 @@ from avalanche_f2ocl.heads.ncm import NCMHead
 from avalanche_f2ocl.heads.ridge import RidgeHead
 
 
-def make_head(options: HeadOptions, dim: int, seed: int = 0) -> SumHead:
-    """The head of ``options`` for vectors ``(B, dim)``, one for each half of an ensemble's; ``seed`` draws projections.
+def make_head(options: HeadOptions, widths: Sequence[int], seed: int = 0) -> SumHead:
+    """The head of ``options`` for vectors of as many features, or an ensemble where there are several widths.
+
+    Args:
+        options: which head.
+        widths: features of each, see :class:`avalanche_f2ocl.heads.features.FeaturePlan`.
+        seed: draws projections.
 
     Example:
-        >>> make_head(HeadOptions(head="lda"), dim=8).moment.shape
+        >>> make_head(HeadOptions(head="lda"), [8]).moment.shape
         torch.Size([8, 8])
     """
-    if options.head_features == "ensemble":
-        return EnsembleHead([_single(options, dim // 2, seed) for _ in range(2)])
-    return _single(options, dim, seed)
+    heads = [_single(options, width, seed) for width in widths]
+    return heads[0] if len(heads) == 1 else EnsembleHead(heads, options.vote)
 
 
 def _single(options: HeadOptions, dim: int, seed: int) -> NCMHead | LDAHead | RidgeHead:

@@ -159,8 +159,10 @@ class BaseModel(SpelledOut, Predictor):
         optimizer = optimizer or self.optimizer
         assert optimizer is not None  # passes is 0 where there is none
         optimizer.zero_grad()
-        self.loss(batch).backward()
-        optimizer.step()
+        loss = self.loss(batch)
+        if loss.requires_grad:
+            loss.backward()
+            optimizer.step()
 
     def learn(self, images: Tensor, labels: Tensor | Sequence[int] | Sequence[str]) -> None:
         """One online update, also under ``no_grad`` or ``inference_mode``. If it raises, the model is unchanged.

@@ -7,13 +7,14 @@ from torch import Tensor, nn
 from typing_extensions import Self, Unpack
 
 from avalanche_f2ocl.config import PRESETS, F2OCLConfig
-from avalanche_f2ocl.heads.features import LAST_BLOCKS, feature_count, head_features
+from avalanche_f2ocl.heads.features import feature_plan, head_features
 from avalanche_f2ocl.heads.head import SumHead
 from avalanche_f2ocl.heads.make import make_head
 from avalanche_f2ocl.keywords import F2OCLKeywords
 from avalanche_f2ocl.losses import contrastive_prompt_loss
 from avalanche_f2ocl.models.drift import DriftCompensation, NoCompensation
 from avalanche_f2ocl.models.f2ocl_batch import F2OCLBatch
+from avalanche_f2ocl.models.max_drift import relative_move
 from avalanche_f2ocl.models.predicting import Prediction, Unprompted
 from avalanche_f2ocl.models.saving import SavedModel
 from avalanche_f2ocl.options import DEFAULT_BACKBONE
@@ -63,14 +64,15 @@ class F2OCLModel(SavedModel):
     def __init__(self, backbone: str | nn.Module = DEFAULT_BACKBONE, **options: Unpack[F2OCLKeywords]) -> None:
         super().__init__(backbone, **options)
         config, encoder = self.config, self.backbone
-        dim, features = encoder.embed_dim, feature_count(config.head_features, encoder)
-        self.head = make_head(config, features, config.seed)
+        dim, self.plan = encoder.embed_dim, feature_plan(config, encoder)
+        self.head = make_head(config, self.plan.widths, config.seed)
         self.z_means = None if config.head_features == "z" else ClassMeans(dim)
         if config.head == "ncm" and config.metric == "cosine":
             self.temperature = config.temperature
         make_prompts = OnePrompt if config.prompt_assignment == "shared" else PromptPool
-        drift = dim + features if config.compensate_drift else 0
-        self.pool = make_prompts(config.prompt_length, dim, config.prompt_init, config.seed, drift)
+        drift = dim + sum(self.plan.widths) if config.compensate_drift else 0
+        count_moves = config.max_drift is not None
+        self.pool = make_prompts(config.prompt_length, dim, config.prompt_init, config.seed, drift, count_moves)
         self.drift = DriftCompensation(self.pool, dim) if config.compensate_drift else NoCompensation()
         mean_keys = config.key_update == "mean"
         self.keys = MeanKeys(dim) if mean_keys else GradientKeys(dim, config.key_lr, config.seed)
@@ -107,11 +109,23 @@ class F2OCLModel(SavedModel):
     def encode_batch(self, batch: F2OCLBatch) -> Unprompted:
         return self._encode_unprompted(batch.images, batch.tokens, replay=True)
 
+    def begin_batch(self, images: Tensor, labels: Tensor) -> F2OCLBatch:
+        batch = super().begin_batch(images, labels)
+        batch.zoom = self.config.zoom
+        return batch
+
     def contrastive_loss(self, batch: F2OCLBatch) -> Tensor:
-        """The loss of one pass (Eqs. 3-7), scalar; its gradient flows to the mini-batch's prompts alone."""
+        """The loss of one pass (Eqs. 3-7), scalar; its gradient flows to the mini-batch's prompts alone.
+
+        Zero without a gradient where they take no more steps, see ``max_drift``.
+        """
         config, watches = self.config, self.drift.watches
+        if config.max_drift is not None and self.pool.stand_still(self._prompt_rows(batch), config.max_drift):
+            return torch.zeros((), device=self.device)
         prompts = self._of_samples(batch, self.pool.gather(self._prompt_rows(batch)))
-        z, layers = self._encode(batch.tokens, prompts, replay=True, with_layers=watches)
+        z, layers = self._encode(batch.prompted_tokens, prompts, replay=True, with_layers=watches)
+        if config.max_drift is not None and batch.start is None:
+            batch.start = z.detach()
         if watches:
             self.drift.before_step(batch, z.detach(), self._features(z.detach(), layers, batch))
         if batch.initial is None:
@@ -149,7 +163,9 @@ class F2OCLModel(SavedModel):
     def training_features(self, batch: F2OCLBatch) -> tuple[Tensor, Tensor]:
         """A training mini-batch under its prompts as they are now: z ``(B, D)``, and what the head sees ``(B, F)``."""
         prompts = self._of_samples(batch, self.pool.prompts[self._prompt_rows(batch)])
-        z, layers = self._encode(batch.tokens, prompts, replay=True)
+        z, layers = self._encode(batch.prompted_tokens, prompts, replay=True)
+        if batch.start is not None:
+            self.pool.add_move(self._prompt_rows(batch), relative_move(batch.start, z))
         return self.drift.after_steps(batch, z, self._features(z, layers, batch))
 
     def batch_logits(self, batch: F2OCLBatch) -> Tensor:
@@ -165,6 +181,8 @@ class F2OCLModel(SavedModel):
             if self.pool.found_by_key:
                 scores = key_scores(unprompted.q, self.keys.vectors(), self.head.used("counts"))
                 key_rows = scores.topk(min(self.config.keys, scores.shape[1]), dim=1).indices
+        if self.config.zoom != 1:
+            tokens = self.backbone.tokens(images, self.config.zoom)
         rows = tokens.new_zeros(1, 1, dtype=torch.int64) if key_rows is None else key_rows
         return Prediction(self.logits_under(tokens, rows, unprompted), tokens, unprompted, key_rows)
 
@@ -173,7 +191,7 @@ class F2OCLModel(SavedModel):
         """Scores under given prompts.
 
         Args:
-            tokens: ``(B, T, D)``.
+            tokens: ``(B, T, D)``, of what passes with prompts see.
             rows: whose prompts, concatenated in this order, ``(B, K)`` int64; ``(1, K)`` for the same for all.
             unprompted: None where the head does not see q.
 
@@ -206,15 +224,17 @@ class F2OCLModel(SavedModel):
         self, tokens: Tensor, prompts: Tensor, replay: bool = False, with_layers: bool = True
     ) -> tuple[Tensor, Tensor | None]:
         """Embeddings under prompts, and the layers where the head wants them."""
-        if with_layers and self.config.head_features in ("layers", "ensemble"):
-            return self.backbone.encode_layers(tokens, prompts, LAST_BLOCKS, replay)
+        layers = self.plan.prompted
+        if with_layers and layers is not None:
+            return self.backbone.encode_layers(tokens, prompts, layers.blocks, layers.grid, replay)
         return self.backbone.encode_tokens(tokens, prompts, replay), None
 
     @torch.no_grad()
     def _encode_unprompted(self, images: Tensor, tokens: Tensor, replay: bool = False) -> Unprompted:
         """Embeddings without prompts, and the layers where the head wants them."""
-        if self.config.head_features == "ensemble":
-            return Unprompted(*self.backbone.encode_layers(tokens, last=LAST_BLOCKS, replay=replay))
+        if self.plan.unprompted is not None:
+            blocks = self.plan.unprompted.blocks
+            return Unprompted(*self.backbone.encode_layers(tokens, blocks=blocks, replay=replay))
         return Unprompted(self.backbone.query(images, tokens, replay))
 
     def _features(self, z: Tensor, layers: Tensor | None, batch: F2OCLBatch) -> Tensor:

@@ -8,7 +8,7 @@ from typing_extensions import Unpack
 
 from avalanche_f2ocl.config import FrozenConfig
 from avalanche_f2ocl.heads import NCMHead
-from avalanche_f2ocl.heads.features import LAST_BLOCKS, feature_count, head_features
+from avalanche_f2ocl.heads.features import feature_plan, head_features
 from avalanche_f2ocl.heads.head import SumHead
 from avalanche_f2ocl.heads.make import make_head
 from avalanche_f2ocl.keywords import FrozenKeywords
@@ -49,8 +49,8 @@ class FrozenModel(SavedModel):
 
     def __init__(self, backbone: str | nn.Module = DEFAULT_BACKBONE, **options: Unpack[FrozenKeywords]) -> None:
         super().__init__(backbone, **options)
-        features = feature_count(self.config.head_features, self.backbone)
-        self.head = make_head(self.config, features, self.config.seed)
+        self.plan = feature_plan(self.config, self.backbone)
+        self.head = make_head(self.config, self.plan.widths, self.config.seed)
         self.to(self.backbone.device)
 
     @property
@@ -81,7 +81,8 @@ class FrozenModel(SavedModel):
         return Prediction(self.head.logits(self.backbone.query(images, tokens)), tokens)
 
     def _layers(self, tokens: Tensor) -> Tensor:
-        q, layers = self.backbone.encode_layers(tokens, last=LAST_BLOCKS)
+        assert self.plan.prompted is not None
+        q, layers = self.backbone.encode_layers(tokens, None, self.plan.prompted.blocks, self.plan.prompted.grid)
         return head_features("layers", q, q, layers)
 
 

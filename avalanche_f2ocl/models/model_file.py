@@ -1,7 +1,7 @@
 """What has been learned, in a file: tensors, optimiser state, options; never an image, never a pickle."""
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from avalanche_f2ocl.heads.second_moments import SecondMomentHead
 from avalanche_f2ocl.heads.solution import take_solution
 from avalanche_f2ocl.models.base import BaseModel
 from avalanche_f2ocl.models.resolved import resolved
+from avalanche_f2ocl.options import HeadOptions
 from avalanche_f2ocl.ranks import wait_for_all
 from avalanche_f2ocl.safe_file import read_safe_file, write_safe_file
 from avalanche_f2ocl.state.row_adam import StepOptimizer
@@ -24,8 +25,6 @@ FORMAT = 1
 _BACKBONE = "backbone.vit."
 _NOT_IN_0_1 = ".distinct.buckets"
 """Ends the names of tensors that files of version 0.1 lack: zero there."""
-_OPTIONS_OF_0_1 = {"fit": "squash"}
-"""What version 0.1 did before there was an option for it."""
 _VALUES = {"strategy", "options", "backbone", "class_ids", "classes_left_out"}
 
 
@@ -143,7 +142,18 @@ def read_model_file(path: str | Path, needed: Set[str] = frozenset()) -> tuple[d
         raise ValueError(f"{str(path)!r} has format {version!r}: this version of avalanche_f2ocl reads {FORMAT}")
     if missing := (_VALUES | needed) - values.keys():
         raise ValueError(f"{str(path)!r} is no checkpoint: it lacks {sorted(missing)}")
-    return tensors, values | {"options": _OPTIONS_OF_0_1 | values["options"]}
+    return tensors, values | {"options": _since_0_1(values["options"]) | values["options"]}
+
+
+def _since_0_1(options: Mapping[str, Any]) -> dict[str, Any]:
+    """What version 0.1 did before there was an option for it."""
+    did: dict[str, Any] = {"fit": "squash"}
+    if "head_features" in options:
+        layers = options["head_features"] in ("layers", "ensemble")
+        did |= {"blocks": 4, "blocks_per_head": 4, "vote": "equal"} if layers else {}
+        own = {field.name: field.default for field in fields(HeadOptions)}
+        did |= {name: own[name] for name in ("blocks", "blocks_per_head", "grid", "vote") if name not in did}
+    return did | ({"max_drift": None, "zoom": 1.0} if "key_update" in options else {})
 
 
 def holds_backbone(path: str | Path) -> bool:

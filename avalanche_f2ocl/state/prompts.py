@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from avalanche_f2ocl.rng import generator
-from avalanche_f2ocl.state.rows import ClassRows, Undoable, nothing
+from avalanche_f2ocl.state.rows import ClassRows, Undoable
 
 
 class Prompts(Protocol):
@@ -16,11 +16,14 @@ class Prompts(Protocol):
 
     Attributes:
         prompts: parameter ``(P, L, D)``.
+        moved: how far its steps so far have moved embeddings, as a share of their spread, all added up, ``(P,)``; where
+            it is kept.
         drift: how far its steps so far have moved what is computed under a prompt, ``(P, E)``; where it is kept.
         found_by_key: whether an image's prompt is found by its nearest keys; otherwise there is only one.
     """
 
     prompts: nn.Parameter
+    moved: Tensor
     drift: Tensor
     found_by_key: ClassVar[bool]
 
@@ -39,6 +42,12 @@ class Prompts(Protocol):
     def add_drift(self, rows: Tensor, step: Tensor) -> None:
         """Adds ``step (E,)`` to the drift of ``rows (P,)``, distinct."""
 
+    def add_move(self, rows: Tensor, step: Tensor) -> None:
+        """Adds ``step``, a scalar, to :attr:`moved` of ``rows (P,)``, distinct."""
+
+    def stand_still(self, rows: Tensor, limit: float) -> bool:
+        """Whether all of ``rows (P,)`` have moved by ``limit``."""
+
 
 class PromptPool(ClassRows):
     """One prompt of L tokens per class.
@@ -49,10 +58,11 @@ class PromptPool(ClassRows):
         init: see :func:`initial_prompt`.
         seed: a class's initial prompt is a function of the seed and its id.
         drift: numbers of a prompt's drift, E; 0 for none.
+        count_moves: whether ``moved`` is kept.
 
     Attributes:
         prompts: parameter ``(capacity, L, D)``; the first ``num_rows`` rows are in use.
-        drift: ``(capacity, E)``, see :class:`Prompts`.
+        moved, drift: ``(capacity,)`` and ``(capacity, E)``, see :class:`Prompts`.
 
     Example:
         >>> pool = PromptPool(length=4, dim=8)
@@ -62,15 +72,26 @@ class PromptPool(ClassRows):
     """
 
     prompts: nn.Parameter
+    moved: Tensor
     drift: Tensor
     found_by_key: ClassVar[bool] = True
 
-    def __init__(self, length: int, dim: int, init: str = "uniform", seed: int = 0, drift: int = 0) -> None:
+    def __init__(
+        self,
+        length: int,
+        dim: int,
+        init: str = "uniform",
+        seed: int = 0,
+        drift: int = 0,
+        count_moves: bool = False,
+    ) -> None:
         super().__init__()
         self.length, self.dim, self.init, self.seed = length, dim, init, seed
         self.register_rows("prompts", length, dim, trainable=True)
         if drift:
             self.register_rows("drift", drift)
+        if count_moves:
+            self.register_rows("moved")
 
     @torch.no_grad()
     def add_classes(self, ids: Tensor) -> None:
@@ -92,30 +113,48 @@ class PromptPool(ClassRows):
     def add_drift(self, rows: Tensor, step: Tensor) -> None:
         self.drift[rows] += step
 
+    def add_move(self, rows: Tensor, step: Tensor) -> None:
+        self.moved[rows] += step
+
+    def stand_still(self, rows: Tensor, limit: float) -> bool:
+        return bool((self.moved[rows] >= limit).all())
+
 
 class OnePrompt(Undoable):
     """One prompt for all classes, with the interface of :class:`Prompts`.
 
     Args:
-        length, dim, init, seed, drift: as :class:`PromptPool`.
+        length, dim, init, seed, drift, count_moves: as :class:`PromptPool`.
 
     Attributes:
         prompts: parameter ``(1, L, D)``.
-        drift: ``(1, E)``.
+        moved, drift: ``(1,)`` and ``(1, E)``.
 
     Example:
         >>> OnePrompt(length=4, dim=8).prompts.shape
         torch.Size([1, 4, 8])
     """
 
+    moved: Tensor
     drift: Tensor
     found_by_key: ClassVar[bool] = False
+    _still = False
 
-    def __init__(self, length: int, dim: int, init: str = "uniform", seed: int = 0, drift: int = 0) -> None:
+    def __init__(
+        self,
+        length: int,
+        dim: int,
+        init: str = "uniform",
+        seed: int = 0,
+        drift: int = 0,
+        count_moves: bool = False,
+    ) -> None:
         super().__init__()
         self.prompts = nn.Parameter(initial_prompt(init, (1, length, dim), generator(seed, "shared-prompt")))
         if drift:
             self.register_buffer("drift", torch.zeros(1, drift, dtype=torch.float32))
+        if count_moves:
+            self.register_buffer("moved", torch.zeros(1, dtype=torch.float32))
 
     def add_classes(self, ids: Tensor) -> None:
         """Nothing to add."""
@@ -133,8 +172,24 @@ class OnePrompt(Undoable):
     def add_drift(self, rows: Tensor, step: Tensor) -> None:
         self.drift = self.drift + step  # a new tensor, so that the old one can be put back
 
+    def add_move(self, rows: Tensor, step: Tensor) -> None:
+        self.moved = self.moved + step
+
+    def stand_still(self, rows: Tensor, limit: float) -> bool:
+        # What stands still does so for good: the device is not asked at every mini-batch.
+        self._still = self._still or bool((self.moved >= limit).all())
+        return self._still
+
+    def _load_from_state_dict(self, *args):
+        super()._load_from_state_dict(*args)
+        self._still = False
+
     def undo_writes(self, rows: Tensor) -> Callable[[], None]:
-        return partial(setattr, self, "drift", self.drift) if "drift" in self._buffers else nothing
+        return partial(self._put_back, {name: tensor for name, tensor in self._buffers.items() if tensor is not None})
+
+    def _put_back(self, buffers: dict[str, Tensor]) -> None:
+        for name, tensor in buffers.items():
+            setattr(self, name, tensor)
 
 
 def initial_prompt(init: str, shape: tuple[int, ...], draw: torch.Generator) -> Tensor:

@@ -56,19 +56,34 @@ def test_prompts_stand_between_prefix_and_patches(vit, images, readout, position
 
 
 @pytest.mark.parametrize("prompt_length", [0, 5])
-@pytest.mark.parametrize("last", [1, 4, 99])
-def test_layers_are_the_outputs_of_the_last_blocks(backbone, images, prompt_length, last, draw):
+@pytest.mark.parametrize("blocks", [None, (5,), (0, 3, 4)])
+def test_layers_are_the_outputs_of_the_chosen_blocks(backbone, images, prompt_length, blocks, draw):
     prompts = torch.randn(1, prompt_length, 128, generator=draw) if prompt_length else None
     tokens, seen = backbone.tokens(images), []
     hooks = [block.register_forward_hook(lambda *args: seen.append(args[2])) for block in backbone.vit.blocks]
     expected = backbone.encode_tokens(tokens, prompts)
     for hook in hooks:
         hook.remove()
-    embedding, layers = backbone.encode_layers(tokens, prompts, last)
-    assert torch.equal(embedding, expected) and layers.shape == (12, min(last, len(seen)), 2, 128)
-    for ours, block in zip(layers.unbind(1), seen[-last:], strict=True):
+    embedding, layers = backbone.encode_layers(tokens, prompts, blocks)
+    chosen = [seen[i] for i in blocks or range(6)]
+    assert torch.equal(embedding, expected) and layers.shape == (12, len(chosen), 2, 128)
+    for ours, block in zip(layers.unbind(1), chosen, strict=True):
         assert torch.equal(ours[:, 0], block[:, 0])
         torch.testing.assert_close(ours[:, 1], block[:, 1 + prompt_length :].mean(1))
+
+
+def test_patches_are_averaged_by_quarters_of_the_image(backbone, images, draw):
+    tokens, prompts = backbone.tokens(images), torch.randn(1, 3, 128, generator=draw)
+    _, whole = backbone.encode_layers(tokens, prompts, (2, 5))
+    _, cells = backbone.encode_layers(tokens, prompts, (2, 5), grid=2)
+    assert cells.shape == (12, 2, 5, 128) and torch.equal(cells[:, :, 0], whole[:, :, 0])
+    torch.testing.assert_close(cells[:, :, 1:].mean(2), whole[:, :, 1])
+
+
+def test_tokens_of_an_enlarged_middle(backbone, images):
+    middle = torch.nn.functional.interpolate(images[:, :, 8:24, 8:24].float() / 255, (32, 32), mode="bilinear")
+    torch.testing.assert_close(backbone.tokens(images, zoom=2.0), backbone.tokens(middle), rtol=1e-4, atol=1e-5)
+    assert torch.equal(backbone.tokens(images, zoom=1.0), backbone.tokens(images))
 
 
 def test_one_prompt_for_all_and_its_gradient(backbone, images, draw):

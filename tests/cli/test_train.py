@@ -227,7 +227,7 @@ def test_what_it_saves_at_the_end_predicts_without_solving(f2ocl, pictures, tmp_
     monkeypatch.setattr(RidgeHead, "prepare", lambda head: (prepared.append(1), prepare(head))[1])
     arguments = ("--method", "vit-ridge", "--batch-size", 4, "--save-every", 8)
     assert f2ocl("train", pictures, "--out", out, *MICRO, *arguments)[0] == 0
-    assert len(prepared) == 1  # not at the saves in between
+    assert len(prepared) == 3  # its heads, once each: not at the saves in between
     monkeypatch.setattr(RidgeHead, "solve", None)
     code, result, _ = f2ocl("eval", out, pictures, "--quiet", "--json")
     assert code == 0 and result["accuracy"] == 1

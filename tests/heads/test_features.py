@@ -3,7 +3,8 @@ import torch
 from timm.models import VisionTransformer
 
 from avalanche_f2ocl.backbone.vit import PromptableViT
-from avalanche_f2ocl.heads.features import feature_count, head_features
+from avalanche_f2ocl.heads.features import feature_plan, head_features
+from avalanche_f2ocl.options import HeadOptions
 
 
 @pytest.fixture
@@ -38,12 +39,27 @@ def test_an_ensemble_sees_both_passes(parts, draw):
 
 @pytest.mark.parametrize("depth, class_token", [(2, True), (5, True), (5, False)])
 @pytest.mark.parametrize("kind", ["z", "q", "zq", "layers", "ensemble"])
-def test_the_count_is_theirs(kind, depth, class_token):
+@pytest.mark.parametrize("options", [{}, {"blocks": 4, "blocks_per_head": 4}, {"grid": 2, "blocks": 3}])
+def test_the_widths_add_up_to_the_features(kind, depth, class_token, options):
     vit = VisionTransformer(
         img_size=16, patch_size=8, embed_dim=12, depth=depth, num_heads=2, num_classes=0,
         class_token=class_token, global_pool="token" if class_token else "avg",
     )  # fmt: skip
     backbone = PromptableViT(vit, readout="cls" if class_token else "patch")
     tokens = backbone.tokens(torch.zeros(2, 3, 16, 16))
-    embedding, layers = backbone.encode_layers(tokens, torch.zeros(1, 3, 12))
-    assert head_features(kind, embedding, embedding, layers, layers).shape == (2, feature_count(kind, backbone))
+    plan = feature_plan(HeadOptions(head_features=kind, **options), backbone)
+
+    def layers_of(part):
+        return (None, None) if part is None else backbone.encode_layers(tokens, None, part.blocks, part.grid)
+
+    (_, z_layers), (_, q_layers) = layers_of(plan.prompted), layers_of(plan.unprompted)
+    embedding = backbone.encode_tokens(tokens)
+    features = head_features(kind, embedding, embedding, z_layers, q_layers)
+    assert features.shape == (2, sum(plan.widths))
+
+
+def test_the_prompted_pass_alone_is_cut_into_cells():
+    vit = VisionTransformer(img_size=16, patch_size=4, embed_dim=12, depth=3, num_heads=2, num_classes=0)
+    plan = feature_plan(HeadOptions(head_features="ensemble", grid=2), PromptableViT(vit))
+    assert plan.prompted.grid == 2 and plan.unprompted.grid == 1
+    assert plan.widths == (5 * 12,) * 3 + (2 * 12,) * 3

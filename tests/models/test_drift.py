@@ -15,7 +15,13 @@ def split(images, labels, size=4):
 def test_drift_written_out(vit, images, labels, assignment, kind, passes):
     """Sums are of embeddings less what the prompt's steps have moved the mini-batch's mean by, at that time."""
     model = F2OCLModel(
-        vit, prompt_length=3, prompt_assignment=assignment, head_features=kind, passes=passes, compensate_drift=True
+        vit,
+        prompt_length=3,
+        prompt_assignment=assignment,
+        head_features=kind,
+        passes=passes,
+        compensate_drift=True,
+        blocks_per_head=6,
     )
 
     def features(x, prompts):

@@ -220,7 +220,7 @@ def head_input(model, kind, images, prompts):
         return torch.cat([head_input(model, "layers", images, p) for p in (prompts, none)], dim=1)
     z, q, seen = model.backbone.encode(images, prompts), model.backbone.encode(images), []
     if kind == "layers":
-        blocks = model.backbone.vit.blocks[-4:]
+        blocks = model.backbone.vit.blocks
         hooks = [block.register_forward_hook(lambda *args: seen.append(args[2])) for block in blocks]
         model.backbone.encode(images, prompts)
         for hook in hooks:

@@ -1,0 +1,25 @@
+"""How far the steps of a prompt move embeddings, by which it stops: ``max_drift``."""
+
+import torch
+from torch import Tensor
+
+
+def relative_move(before: Tensor, after: Tensor) -> Tensor:
+    """How far a step has moved embeddings, as a share of their spread.
+
+    Args:
+        before, after: of the same mini-batch, ``(B, D)``.
+
+    Returns:
+        The root mean square of the distances, over that to the mini-batch's mean before the step, or over the
+        embeddings' length where there is but one; scalar.
+
+    Example:
+        >>> before = torch.tensor([[0.0, 0.0], [2.0, 0.0]])
+        >>> relative_move(before, before + torch.tensor([0.0, 0.5])).item()
+        0.5
+    """
+    centre = before.mean(0) if len(before) > 1 else torch.zeros_like(before[0])
+    spread = (before - centre).square().sum(1).mean()
+    tiny = torch.finfo(before.dtype).tiny
+    return ((after - before).square().sum(1).mean() / spread.clamp(min=tiny)).sqrt()
