@@ -17,6 +17,7 @@ import numpy as np
 from avalanche_f2ocl.evaluation.anytime import AnytimeResult
 from avalanche_f2ocl.evaluation.plots import plot_anytime
 from benchmarks.runs.launch import launch
+from benchmarks.runs.methods import LAYERS_0_1
 from benchmarks.runs.runner import RESULTS
 from benchmarks.runs.streams import BOUNDARY_FREE
 from benchmarks.runs.tables import insert, load_runs, markdown, spread, table_rows, write_csv
@@ -28,7 +29,7 @@ Z_HEADS = {
     "ncm-z": {},
     "lda-z": {"head": "lda"},
     "lda-zq": {"head": "lda", "head_features": "zq"},
-    "ridge-layers": {"head": "ridge", "head_features": "layers", "projection": 0},
+    "ridge-layers": {"head": "ridge", "head_features": "layers", "projection": 0, **LAYERS_0_1},
 }
 SHARED_HEADS = {f"f2ocl-shared-{name}": options for name, options in Z_HEADS.items()}
 F2OCL_HEADS = {f"f2ocl-{name}": options for name, options in Z_HEADS.items()}
@@ -37,11 +38,11 @@ VIT_HEADS = {
     "vit-ncm": {"head_features": "q"},
     "vit-lda": {"head": "lda", "head_features": "q"},
     "vit-ridge": {"head": "ridge", "head_features": "q", "projection": 2000},
-    "vit-lda-layers": {"head": "lda", "head_features": "layers"},
-    "vit-ridge-layers-projected": {"head": "ridge", "head_features": "layers", "projection": 2000},
+    "vit-lda-layers": {"head": "lda", "head_features": "layers", **LAYERS_0_1},
+    "vit-ridge-layers-projected": {"head": "ridge", "head_features": "layers", "projection": 2000, **LAYERS_0_1},
 }
 TRAININGS = {
-    "f2ocl-best": SHARED_HEADS,
+    "f2ocl-best-0.1": SHARED_HEADS,
     "vit-ridge-layers": VIT_HEADS,
     "shared-prompt": {},
     "dualprompt-ncm": {},
@@ -54,7 +55,7 @@ FROZEN = ("vit-ncm", "vit-lda", "vit-ridge", "vit-ridge-layers")
 REFERENCES = (*FROZEN, "shared-prompt", "dualprompt-ncm", "random-prompt-ridge-ensemble")
 
 SEARCH = {
-    "f2ocl-best": [{}, {"lr": 0.03}, {"lr": 0.3}, {"lr_decay": 0.5}, {"temperature": 1.0}],
+    "f2ocl-best-0.1": [{}, {"lr": 0.03}, {"lr": 0.3}, {"lr_decay": 0.5}, {"temperature": 1.0}],
     "f2ocl-ridge-ensemble": [{}],
     "shared-prompt": [
         *({"lr": lr, "scale": 20.0} for lr in (0.001, 0.003, 0.01, 0.03)),
@@ -64,7 +65,7 @@ SEARCH = {
     ],
     "vit-ridge-layers": [{}],
 }
-ANYTIME = ("f2ocl-best", "f2ocl", "vit-ncm", "vit-lda", "vit-ridge", "vit-ridge-layers", "shared-prompt")
+ANYTIME = ("f2ocl-best-0.1", "f2ocl", "vit-ncm", "vit-lda", "vit-ridge", "vit-ridge-layers", "shared-prompt")
 
 
 def runs_of(part: str, args: argparse.Namespace) -> list[list[str]]:
@@ -102,11 +103,11 @@ def runs_of(part: str, args: argparse.Namespace) -> list[list[str]]:
             for stream, every in (("si-blurry", ["--every", "2000"]), ("long-tailed", ["--every", "200"]))
             for method in ANYTIME
         ]
-    ours = ("f2ocl-best", "vit-ridge-layers")
+    ours = ("f2ocl-best-0.1", "vit-ridge-layers")
     return [with_heads(method, "groups", digits, seed) for seed in args.seeds for method in ours] + [
         run(method, f"streams/{stream}", [*digits, "--stream", stream], args.seeds[0], ["--every", "200"])
         for stream in BOUNDARY_FREE
-        for method in ("f2ocl-best", "f2ocl", "vit-ncm", "vit-ridge-layers")
+        for method in ("f2ocl-best-0.1", "f2ocl", "vit-ncm", "vit-ridge-layers")
     ]
 
 

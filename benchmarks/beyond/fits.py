@@ -17,7 +17,7 @@ from benchmarks.runs.tables import load_runs, paired_difference, publish, spread
 
 TABLE = "fits"
 FITS = ("auto", "squash", "pad")
-METHODS = ("vit-ncm", "vit-ridge-layers", "f2ocl-best")
+METHODS = ("vit-ncm", "vit-ridge-layers", "f2ocl-best-0.1")
 
 
 def main() -> None:

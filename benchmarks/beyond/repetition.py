@@ -25,6 +25,7 @@ from avalanche_f2ocl import F2OCLModel, FrozenModel
 from avalanche_f2ocl.backbone.weights import load_vit
 from avalanche_f2ocl.state.distinct import DistinctCount
 from benchmarks.runs import runner
+from benchmarks.runs.methods import BEST_0_1, LAYERS_0_1
 from benchmarks.runs.streams import make_stream
 from benchmarks.runs.tables import publish
 
@@ -33,8 +34,10 @@ BATCH, PASSES, COPIES, NOISE = 10, 3, 2, 3
 METHODS: dict[str, Any] = {
     "vit-lda": lambda vit, seed: FrozenModel(vit, head="lda", seed=seed),
     "vit-ridge": lambda vit, seed: FrozenModel(vit, head="ridge", projection=2000, seed=seed),
-    "vit-ridge-layers": lambda vit, seed: FrozenModel(vit, head="ridge", head_features="layers", projection=0),
-    "best": lambda vit, seed: F2OCLModel.best(vit, seed=seed),
+    "vit-ridge-layers": lambda vit, seed: FrozenModel(
+        vit, head="ridge", head_features="layers", projection=0, **LAYERS_0_1
+    ),
+    "best of version 0.1": lambda vit, seed: F2OCLModel.best(vit, seed=seed, **BEST_0_1),
 }
 
 

@@ -19,7 +19,6 @@ from tqdm import tqdm
 from avalanche_f2ocl import F2OCLStrategy, f2ocl_metrics
 from avalanche_f2ocl.backbone.weights import load_vit
 from avalanche_f2ocl.evaluation.by_groups import run_online
-from avalanche_f2ocl.heads.features import feature_count
 from avalanche_f2ocl.heads.make import make_head
 from benchmarks.runs import runner
 from benchmarks.runs.methods import make_strategy
@@ -42,7 +41,7 @@ HEADS = {"ncm": {}, "ridge, ensemble": {"head": "ridge", "head_features": "ensem
 def refresh(strategy: F2OCLStrategy, benchmark: CLScenario) -> None:
     """Gives the model a head that has seen the same mini-batches under the prompts as they are now."""
     model = strategy.model
-    head = make_head(model.config, feature_count(model.config.head_features, model.backbone), model.config.seed)
+    head = make_head(model.config, model.plan.widths, model.config.seed)
     head.add_rows(len(model.class_ids))
     done, model.batches = model.batches, 0
     for experience in benchmark.train_stream:

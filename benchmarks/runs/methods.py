@@ -31,13 +31,20 @@ OF_THE_PAPER: Methods = {
 }
 
 RIDGE = {"head": "ridge", "projection": 0}
+LAYERS_0_1 = {"blocks": 4, "blocks_per_head": 4, "vote": "equal"}
+"""What heads on layers saw in version 0.1, whose tables stand."""
+BEST_0_1 = LAYERS_0_1 | {"grid": 1, "zoom": 1.0, "max_drift": None}
 BEYOND: Methods = {
     "f2ocl-best": (F2OCLStrategy.best, {}),
-    "f2ocl-ridge-ensemble": (F2OCLStrategy, {**RIDGE, "head_features": "ensemble"}),
-    "random-prompt-ridge-ensemble": (RandomPrompt.best, {}),
+    "f2ocl-best-0.1": (F2OCLStrategy.best, BEST_0_1),
+    "f2ocl-ridge-ensemble": (F2OCLStrategy, {**RIDGE, **LAYERS_0_1, "head_features": "ensemble"}),
+    "random-prompt-best": (RandomPrompt.best, {}),
+    "random-prompt-ridge-ensemble": (RandomPrompt.best, BEST_0_1),
     "vit-lda": (FrozenBackbone, {"head": "lda"}),
     "vit-ridge": (FrozenBackbone, {"head": "ridge", "projection": 2000}),
-    "vit-ridge-layers": (FrozenBackbone, {**RIDGE, "head_features": "layers"}),
+    "vit-ridge-layers": (FrozenBackbone, {**RIDGE, **LAYERS_0_1, "head_features": "layers"}),
+    "vit-ridge-blocks": (FrozenBackbone, {**RIDGE, "head_features": "layers"}),
+    "vit-ridge-cells": (FrozenBackbone, {**RIDGE, "head_features": "layers", "grid": 2}),
     "shared-prompt": (SharedPrompt, {}),
 }
 

@@ -193,13 +193,13 @@ def run(args: argparse.Namespace) -> dict[str, tuple[dict, np.ndarray, np.ndarra
         "A_n_by_keys": accuracy_by_keys(strategy, benchmark, args.eval_keys) if args.eval_keys else None,
         "peak_memory_bytes": peak_memory_bytes(device),
     }
-    records = {args.method: (record, *by_class(answers))}
+    records = {args.method: (record, *by_class(answers, benchmark))}
     for name, head in heads.items():
         own = {"config": config | args.heads[name] | {"trained_with": args.method}, "T": in_per_cent(head.T)}
         own |= {figure: per_cent(value) for figure, value in head.figures.items()}
         # What is the same for every head of the training, or was not measured.
         own |= {"A_k": result["A_k"], "UB": None, "random_key": None, "seconds": result["seconds"]}
-        records[name] = {"method": name, **shared, **own}, *by_class(head)
+        records[name] = {"method": name, **shared, **own}, *by_class(head, benchmark)
     return records
 
 

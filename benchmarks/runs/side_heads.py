@@ -3,18 +3,23 @@
 from typing import Any
 
 import numpy as np
+from avalanche.benchmarks import CLScenario
 from torch import Tensor
 
 from avalanche_f2ocl.backbone.vit import PromptableViT
-from avalanche_f2ocl.heads.features import feature_count, head_features
+from avalanche_f2ocl.heads.features import feature_plan, head_features
 from avalanche_f2ocl.heads.make import make_head
 from avalanche_f2ocl.metrics.groups import AccuracyMatrix
 from avalanche_f2ocl.options import HeadOptions
 
 
-def by_class(answers: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Its ``predictions`` and ``labels``, classes ascending: the same image at the same place for every seed."""
-    order = np.argsort(answers.labels, kind="stable")
+def by_class(answers: Any, benchmark: CLScenario) -> tuple[np.ndarray, np.ndarray]:
+    """Its ``predictions`` and ``labels``, classes ascending, and domains by name where the benchmark has any: the same
+    image at the same place for every seed."""
+    sizes = [len(experience.dataset) for experience in benchmark.test_stream]
+    names = getattr(benchmark, "domain_names", None)
+    ranks = np.argsort(np.argsort(names)) if names else np.zeros(len(sizes), dtype=int)
+    order = np.lexsort((np.repeat(ranks, sizes), answers.labels))
     return np.asarray(answers.predictions)[order], np.asarray(answers.labels)[order]
 
 
@@ -39,9 +44,9 @@ class LastFeatures:
         return q
 
     def encode_layers(
-        self, tokens: Tensor, prompts: Tensor | None = None, last: int = 4, replay: bool = False
+        self, tokens: Tensor, prompts: Tensor | None = None, *layers: Any, **options: Any
     ) -> tuple[Tensor, Tensor]:
-        encoded = self._encode_layers(tokens, prompts, last, replay)
+        encoded = self._encode_layers(tokens, prompts, *layers, **options)
         if prompts is None:
             self.unprompted = encoded
         else:
@@ -72,7 +77,7 @@ class SideHead(AccuracyMatrix):
     def __init__(self, options: HeadOptions, backbone: PromptableViT, last: LastFeatures, seed: int) -> None:
         super().__init__()
         self.kind, self.last = options.head_features, last
-        self.head = make_head(options, feature_count(self.kind, backbone), seed)
+        self.head = make_head(options, feature_plan(options, backbone).widths, seed)
 
     def after_training_iteration(self, strategy):
         self.head.add_rows(len(strategy.model.class_ids) - self.head.num_rows)

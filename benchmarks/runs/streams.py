@@ -6,6 +6,8 @@ import torch
 from avalanche.benchmarks import CLScenario
 
 from avalanche_f2ocl import class_incremental_stream, datasets, domain_incremental_stream
+from avalanche_f2ocl.datasets.domains import DomainFiles
+from avalanche_f2ocl.datasets.from_files import Loading, load_listed
 from avalanche_f2ocl.datasets.image_tensors import ImageTensors
 from avalanche_f2ocl.options import Fit
 from avalanche_f2ocl.streams import boundary_free as boundary_free_streams
@@ -17,14 +19,20 @@ BOUNDARY_FREE = {
     "shuffled": boundary_free_streams.shuffled_stream,
     "recurring": boundary_free_streams.recurring_stream,
 }
-STREAMS = ("groups", "domains", *BOUNDARY_FREE)
+STREAMS = ("groups", "domains", "classes-of-domains", *BOUNDARY_FREE)
 
 
 def make_stream(args: argparse.Namespace) -> CLScenario:
     """The Avalanche benchmark that the runner's arguments describe."""
     data, per_class = args.dataset, (args.train_per_class, args.test_per_class)
+    if args.stream == "classes-of-domains":
+        data, per_class = whole(DomainFiles(data), args.fit), (None, None)
+        if args.held_out:
+            data = held_out(data[0], args.train_per_class, args.held_out)
+        return class_incremental_stream(data, args.groups, args.seed)
     if args.held_out:
-        data, per_class = held_out(args.dataset, args.train_per_class, args.held_out, args.fit), (None, None)
+        train = datasets.load(data, train_per_class=args.train_per_class + args.held_out, fit=args.fit, in_memory=True)
+        data, per_class = held_out(train.train, args.train_per_class, args.held_out), (None, None)
     if args.stream == "groups":
         return class_incremental_stream(data, args.groups, args.seed, *per_class, fit=args.fit)
     if args.stream == "domains":
@@ -35,12 +43,19 @@ def make_stream(args: argparse.Namespace) -> CLScenario:
     return make(data, seed=args.seed, fit=args.fit, **per_class)
 
 
-def held_out(dataset: str, train_per_class: int, count: int, fit: Fit = "auto") -> tuple[ImageTensors, ImageTensors]:
-    """The training images of ``train_per_class``, and ``count`` others of each class that stand for the test images."""
-    data = datasets.load(dataset, train_per_class=train_per_class + count, fit=fit, in_memory=True).train
-    labels = torch.tensor(data.targets)
-    chosen = datasets.keep_per_class(labels, train_per_class, "held-out")
-    others = torch.ones(len(labels), dtype=torch.bool)
-    others[chosen] = False
-    parts = (chosen, others.nonzero().squeeze(1))
-    return tuple(ImageTensors(data.images[part], labels[part]) for part in parts)
+def whole(files: DomainFiles, fit: Fit = "auto") -> tuple[ImageTensors, ImageTensors]:
+    """All images of all domains, the training and the test part."""
+    everything = {split: torch.arange(len(labels)) for split, labels in files.labels.items()}
+    data = load_listed(files, everything, Loading(fit=fit, in_memory=True))
+    return data.train, data.test
+
+
+def held_out(train: ImageTensors, per_class: int, count: int) -> tuple[ImageTensors, ImageTensors]:
+    """``per_class`` of the training images, and ``count`` others of each class that stand for the test images."""
+    labels = torch.tensor(train.targets)
+    chosen = datasets.keep_per_class(labels, per_class, "held-out")
+    rest = torch.ones(len(labels), dtype=torch.bool)
+    rest[chosen] = False
+    others = rest.nonzero().squeeze(1)
+    others = others[datasets.keep_per_class(labels[others], count, "held-out")]
+    return tuple(ImageTensors(train.images[part], labels[part]) for part in (chosen, others))

@@ -24,7 +24,7 @@ def arguments(method, results, *more):
 @pytest.mark.parametrize("method", METHODS)
 def test_a_run_is_one_file_with_predictions_beside_it(method, tmp_path):
     # A ridge regression on fewer features is solved sooner.
-    more = ["--options", '{"projection": 40}'] if "ridge" in method or method == "f2ocl-best" else []
+    more = ["--options", '{"projection": 40}'] if "ridge" in method or "best" in method else []
     runner.main(arguments(method, tmp_path, *more))
     path = tmp_path / "t" / f"{method}-digits-micro_vit-s0.json"
     record = json.loads(path.read_text())
@@ -37,7 +37,7 @@ def test_a_run_is_one_file_with_predictions_beside_it(method, tmp_path):
         assert answers["labels"].tolist() == sorted(list(range(10)) * 5)
         share = 100 * (answers["predictions"] == answers["labels"]).mean()
     assert record["A_n_samples"] == pytest.approx(share, abs=1e-3)
-    one_prompt = method in ("f2ocl-best", "random-prompt-ridge-ensemble")
+    one_prompt = "best" in method or method == "random-prompt-ridge-ensemble"
     with_prompts = method.startswith(("f2ocl", "random")) and not one_prompt
     for name in ("A_k", "UB", "random_key"):
         assert (record[name] is not None) == with_prompts, name

@@ -3,11 +3,12 @@ import json
 import numpy as np
 
 from benchmarks.runs import runner
+from benchmarks.runs.methods import LAYERS_0_1
 from tests.benchmarks.runs.test_runner import arguments
 
 HEADS = {
     "ncm": {"head_features": "z"},
-    "both": {"head": "ridge", "head_features": "ensemble", "projection": 30},
+    "both": {"head": "ridge", "head_features": "ensemble", "projection": 30, **LAYERS_0_1},
 }
 
 
