@@ -84,9 +84,11 @@ def publish(results: Path) -> None:
     for variant in VARIANTS:
         runs = load_runs(results / TABLE / variant)
         means = {name: mean(r["A_last"] for r in records) for (name, *_), records in runs.items()}
-        if len(means) == len(DATASETS):  # otherwise the mean would be of other data sets than in the other rows
-            figures = {name: f"{means[name]:.2f}" for name in DATASETS}
-            rows.append({"variant": variant, **figures, "mean": f"{mean(means.values()):.2f}"})
+        if means:
+            figures = {name: f"{means[name]:.2f}" if name in means else "-" for name in DATASETS}
+            # Over fewer data sets a mean could not be compared with those of other rows.
+            whole = len(means) == len(DATASETS)
+            rows.append({"variant": variant, **figures, "mean": f"{mean(means.values()):.2f}" if whole else "-"})
     if not rows:
         return
     text = write_rows(results / TABLE, "table", rows)

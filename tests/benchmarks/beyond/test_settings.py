@@ -43,4 +43,4 @@ def test_means_over_seeds_and_data_sets(tmp_path):
     record(tmp_path, "zoom=1", "digits", 1, 50.0)
     settings.publish(tmp_path)
     rows = (tmp_path / "settings" / "table.md").read_text().splitlines()
-    assert rows[2:] == ["| grid=1 | 1.50 | 11.50 | 21.50 | 31.50 | 16.50 |"]
+    assert rows[2:] == ["| grid=1 | 1.50 | 11.50 | 21.50 | 31.50 | 16.50 |", "| zoom=1 | 50.00 | - | - | - | - |"]
