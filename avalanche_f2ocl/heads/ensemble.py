@@ -8,8 +8,10 @@ from torch import Tensor, nn
 
 from avalanche_f2ocl.arguments import check_choice
 from avalanche_f2ocl.heads.head import SumHead
+from avalanche_f2ocl.heads.second_moments import SecondMomentHead
 from avalanche_f2ocl.options import Vote
 from avalanche_f2ocl.state.class_means import mask_unseen
+from avalanche_f2ocl.state.distinct import image_codes
 from avalanche_f2ocl.state.rows import ClassRows
 
 SHARPNESS = 4
@@ -62,8 +64,13 @@ class EnsembleHead(ClassRows):
     def update(self, vectors: Tensor, rows: Tensor, images: Tensor | None = None) -> None:
         """As of :class:`avalanche_f2ocl.heads.head.SumHead`, for each head its part of ``vectors (B, F)``."""
         self.counts.index_add_(0, rows, torch.ones_like(rows))
+        counts_copies = any(isinstance(head, SecondMomentHead) for head in self.heads)
+        codes = None if images is None or not counts_copies else image_codes(images)
         for head, part in zip(self.heads, vectors.split(self.widths, dim=1), strict=True):
-            head.update(part, rows, images)
+            if isinstance(head, SecondMomentHead):
+                head.update(part, rows, codes=codes)  # once for all of them
+            else:
+                head.update(part, rows)
 
     def means(self, rows: Tensor | None = None) -> Tensor:
         """Class means, ``(N or C, F)`` float32."""

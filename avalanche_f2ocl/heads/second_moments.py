@@ -70,16 +70,21 @@ class SecondMomentHead(ClassMeans):
         return None
 
     @torch.no_grad()
-    def update(self, vectors: Tensor, rows: Tensor, images: Tensor | None = None) -> None:
+    def update(
+        self, vectors: Tensor, rows: Tensor, images: Tensor | None = None, codes: Tensor | None = None
+    ) -> None:
         """Adds ``vectors (B, F)`` of the classes ``rows (B,)`` int64.
 
         Args:
             images: ``(B, C, H, W)``, what the vectors are of, to find copies by; None if there are none.
+            codes: of the images, where they are known, see :func:`avalanche_f2ocl.state.distinct.image_codes`.
         """
         solution, self._solution = self._solution, None  # whatever fails, no stale one stays
         super().update(vectors, rows)
-        if images is not None:
-            self.distinct.add(image_codes(images))
+        if codes is None and images is not None:
+            codes = image_codes(images)
+        if codes is not None:
+            self.distinct.add(codes)
         features = self.features(vectors)
         if self.feature_sums_name != "sums":
             self.feature_sums.index_add_(0, rows, features)

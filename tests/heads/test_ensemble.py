@@ -63,3 +63,13 @@ def test_prepared_it_solves_nothing_at_a_prediction(draw, monkeypatch):
     for head in ensemble.heads:
         monkeypatch.setattr(head, "solve", None)
     assert ensemble.logits(x).shape == (40, 4)
+
+
+def test_copies_are_found_by_every_head(draw):
+    images = torch.randint(0, 256, (20, 3, 16, 16), dtype=torch.uint8, generator=draw)
+    ensemble = EnsembleHead(make())
+    ensemble.add_rows(4)
+    for _ in range(3):
+        ensemble.update(torch.randn(20, 6, generator=draw), torch.arange(20) % 4, images)
+    assert [round(head.distinct.estimate().item()) for head in ensemble.heads] == [20, 20]
+    assert [head.total.item() for head in ensemble.heads] == [60, 60]
