@@ -15,7 +15,7 @@ from avalanche_f2ocl.state.distinct import image_codes
 from avalanche_f2ocl.state.rows import ClassRows
 
 SHARPNESS = 4
-"""Power of the odds; chosen on held-out images, see benchmarks/README.md."""
+"""Power of the odds: a head with twice the odds has sixteen times the say."""
 
 
 class EnsembleHead(ClassRows):
@@ -92,10 +92,6 @@ class EnsembleHead(ClassRows):
         if self.vote == "equal" or not all(hasattr(head, "evidence") for head in self.heads):
             return torch.ones(len(self.heads), dtype=torch.float64)
         return vote_weights(torch.stack([head.evidence() for head in self.heads]))
-
-    def _load_from_state_dict(self, state_dict, prefix, *args):
-        state_dict.pop(f"{prefix}sums", None)  # version 0.1 kept them here as well
-        super()._load_from_state_dict(state_dict, prefix, *args)
 
 
 def vote_weights(evidence: Tensor) -> Tensor:

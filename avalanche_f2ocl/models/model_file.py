@@ -11,6 +11,7 @@ from torch import Tensor
 from avalanche_f2ocl.arguments import check_positive_int
 from avalanche_f2ocl.backbone.families import AnyViT
 from avalanche_f2ocl.backbone.weights import vit_from_state
+from avalanche_f2ocl.heads.ensemble import EnsembleHead
 from avalanche_f2ocl.heads.second_moments import SecondMomentHead
 from avalanche_f2ocl.heads.solution import take_solution
 from avalanche_f2ocl.models.base import BaseModel
@@ -188,6 +189,9 @@ def restore(
     for name, tensor in learned.model.state_dict().items():
         if name.endswith(_NOT_IN_0_1):
             parts["model"].setdefault(name, torch.zeros_like(tensor))
+    for name, part in learned.model.named_modules():
+        if isinstance(part, EnsembleHead):
+            parts["model"].pop(f"{name}.sums", None)  # version 0.1 kept its heads' sums a second time
     _check_tensors(learned, parts, path)
     model, optimizer = learned.model, learned.optimizer
     backbone = {name: t for name, t in model.state_dict().items() if name.startswith("backbone.")}

@@ -9,7 +9,7 @@ from avalanche_f2ocl.backbone.vit import PromptableViT
 from avalanche_f2ocl.backbone.weights import load_vit
 from avalanche_f2ocl.heads import RidgeHead
 from avalanche_f2ocl.models.model_file import Learned, read_model_file, restore
-from avalanche_f2ocl.safe_file import write_safe_file
+from avalanche_f2ocl.safe_file import read_safe_file, write_safe_file
 from tests.helpers import assert_same_state, learned, train_online
 
 MODELS = {
@@ -169,3 +169,17 @@ def test_a_solution_is_not_taken_for_that_of_other_options(prepared, images, pat
     state = {name: value for name, value in prepared.state_dict().items() if "solution" not in name}
     other.load_state_dict(state)
     assert torch.equal(strategy.model(images), other(images)) and not torch.equal(other(images), prepared(images))
+
+
+def test_a_file_of_version_0_1_has_the_sums_of_an_ensemble_twice(vit, images, labels, tmp_path):
+    options = {"blocks": 4, "blocks_per_head": 4, "vote": "equal", "grid": 1, "zoom": 1.0, "max_drift": None}
+    model = F2OCLModel.best(vit, prompt_length=2, **options)
+    model.learn(images, labels)
+    model.save(tmp_path / "new.safetensors")
+    tensors, values = read_safe_file(tmp_path / "new.safetensors")
+    tensors["model.head.sums"] = torch.cat([head.used("sums") for head in model.head.heads], dim=1)
+    values["options"] = {name: value for name, value in values["options"].items() if name not in options}
+    write_safe_file(tmp_path / "old.safetensors", tensors, values)
+    again = F2OCLModel.from_file(tmp_path / "old.safetensors", vit, device="cpu")
+    assert {name: again.options[name] for name in options} == options
+    torch.testing.assert_close(again(images), model(images))
