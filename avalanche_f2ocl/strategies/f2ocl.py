@@ -60,8 +60,8 @@ class F2OCLStrategy(BaseStrategy):
         with more weight. The prompt is trained by the same contrastive loss for a few mini-batches: once its steps have
         moved embeddings by twice their spread it stops, so that sums stay comparable.
 
-        The settings were chosen on held-out training images of four data sets; benchmarks/README.md has the search and
-        what each of them is worth. Sums take 234 MB on a ViT-Ti, 481 MB on a ViT-S and 580 MB on a ViT-B.
+        benchmarks/README.md has the search on held-out training images, as far as it has been run, and what it gives
+        beside frozen heads. Sums take 234 MB on a ViT-Ti, 467 MB on a ViT-S and 580 MB on a ViT-B.
 
         Args:
             **options: as the constructor's; they win over the recommended ones.

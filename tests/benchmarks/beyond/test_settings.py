@@ -3,7 +3,7 @@ import json
 from pathlib import Path
 
 from avalanche_f2ocl.config import PRESETS
-from benchmarks.beyond import never_below, settings
+from benchmarks.beyond import settings
 from benchmarks.runs import runner
 from benchmarks.runs.methods import METHODS
 
@@ -22,11 +22,6 @@ def test_every_variant_changes_what_is_recommended():
         assert method in METHODS
         if options:
             assert all(PRESETS["best"].get(option) != value for option, value in options.items()), name
-
-
-def test_data_sets_of_the_table_are_not_all_of_the_search():
-    """Traffic signs had no say."""
-    assert "traffic-signs" in never_below.streams(ARGS) and "traffic_signs" not in settings.DATASETS
 
 
 def record(folder, variant, dataset, seed, accuracy):
