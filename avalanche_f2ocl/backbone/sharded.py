@@ -1,6 +1,6 @@
 """A frozen ViT whose forward passes several processes share."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import torch
@@ -36,21 +36,17 @@ class ShardedViT(PromptableViT):
         tokens.share = share  # type: ignore[attr-defined]
         return tokens
 
-    def encode_tokens(self, tokens: Tensor, prompts: Tensor | None = None, replay: bool = False) -> Tensor:
-        share = tokens.share  # type: ignore[attr-defined]
-        return gather_rows(super().encode_tokens(tokens, _own(prompts, share), replay), share)
-
-    def encode_layers(
+    def _run(
         self,
+        name: Hashable,
+        function: Callable[..., tuple[Tensor, ...]],
         tokens: Tensor,
-        prompts: Tensor | None = None,
-        blocks: Sequence[int] | None = None,
-        grid: int = 1,
-        replay: bool = False,
-    ) -> tuple[Tensor, Tensor]:
+        prompts: Tensor | None,
+        replay: bool,
+    ) -> tuple[Tensor, ...]:
         share = tokens.share  # type: ignore[attr-defined]
-        z, layers = super().encode_layers(tokens, _own(prompts, share), blocks, grid, replay)
-        return gather_rows(z, share), gather_rows(layers, share)
+        outputs = super()._run(name, function, tokens, _own(prompts, share), replay)
+        return tuple(gather_rows(output, share) for output in outputs)
 
 
 def _own(prompts: Tensor | None, share: Share) -> Tensor | None:
