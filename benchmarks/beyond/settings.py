@@ -34,6 +34,14 @@ VARIANTS = {
 }
 
 
+def add_data_arguments(parser: argparse.ArgumentParser) -> None:
+    """Where the data sets and the weights are, which of them, and where results go."""
+    parser.add_argument("--data-dir", type=Path, required=True, help="where cifar100.zip, caltech101.zip, pacs.zip are")
+    parser.add_argument("--weights", required=True, help="local checkpoint of the ViT-Ti")
+    parser.add_argument("--datasets", nargs="+", choices=DATASETS, default=DATASETS)
+    parser.add_argument("--results", type=Path, default=RESULTS)
+
+
 def data_of(args: argparse.Namespace) -> dict[str, list[str]]:
     """The runner's arguments by data set, with held-out training images in the place of the test images."""
     vit = ["--backbone", "vit_tiny_patch16_224", "--image-size", "112", "--weights", args.weights]
@@ -53,13 +61,10 @@ def data_of(args: argparse.Namespace) -> dict[str, list[str]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-dir", type=Path, required=True, help="where cifar100.zip, caltech101.zip, pacs.zip are")
-    parser.add_argument("--weights", required=True, help="local checkpoint of the ViT-Ti")
+    add_data_arguments(parser)
     parser.add_argument("--seeds", nargs="+", type=int, default=[11, 12])
-    parser.add_argument("--datasets", nargs="+", choices=DATASETS, default=DATASETS)
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
     parser.add_argument("--jobs", type=int, default=1, help="runs side by side, sharing the cores")
-    parser.add_argument("--results", type=Path, default=RESULTS)
     args = parser.parse_args()
     data = data_of(args)
     # One evaluation, at the end.

@@ -9,12 +9,13 @@ from avalanche_f2ocl.strategies.base import BaseStrategy
 
 Methods = dict[str, tuple[Callable[..., BaseStrategy], dict[str, Any]]]
 
+Z = {"head_features": "z"}
 OF_THE_PAPER: Methods = {
-    "f2ocl": (F2OCLStrategy, {}),
-    "f2ocl-seen": (F2OCLStrategy, {"prompt_election": "seen"}),
-    "f2ocl-constant-lr": (F2OCLStrategy, {"lr_decay": 0.0}),
+    "f2ocl": (F2OCLStrategy, Z),
+    "f2ocl-seen": (F2OCLStrategy, Z | {"prompt_election": "seen"}),
+    "f2ocl-constant-lr": (F2OCLStrategy, Z | {"lr_decay": 0.0}),
     "f2ocl-literal": (F2OCLStrategy.paper, {}),
-    "random-prompt": (RandomPrompt, {}),
+    "random-prompt": (RandomPrompt, Z),
     "vit-ncm": (ViTNCM, {}),
     "linear": (LinearStrategy, {"lr": 0.001}),
     "linear-mask": (LinearStrategy, {"mask_logits": "batch", "lr": 0.003}),
@@ -35,6 +36,7 @@ LAYERS_0_1 = {"blocks": 4, "blocks_per_head": 4, "vote": "equal"}
 """What heads on layers saw in version 0.1, whose tables stand."""
 BEST_0_1 = LAYERS_0_1 | {"grid": 1, "zoom": 1.0, "max_drift": None}
 BEYOND: Methods = {
+    "f2ocl-either": (F2OCLStrategy, {}),
     "f2ocl-best": (F2OCLStrategy.best, {}),
     "f2ocl-best-0.1": (F2OCLStrategy.best, BEST_0_1),
     "f2ocl-ridge-ensemble": (F2OCLStrategy, {**RIDGE, **LAYERS_0_1, "head_features": "ensemble"}),

@@ -195,11 +195,15 @@ def run(args: argparse.Namespace) -> dict[str, tuple[dict, np.ndarray, np.ndarra
     }
     records = {args.method: (record, *by_class(answers, benchmark))}
     for name, head in heads.items():
-        own = {"config": config | args.heads[name] | {"trained_with": args.method}, "T": in_per_cent(head.T)}
-        own |= {figure: per_cent(value) for figure, value in head.figures.items()}
-        # What is the same for every head of the training, or was not measured.
-        own |= {"A_k": result["A_k"], "UB": None, "random_key": None, "seconds": result["seconds"]}
-        records[name] = {"method": name, **shared, **own}, *by_class(head, benchmark)
+        predictions, labels = by_class(head, benchmark)
+        own = {"config": config | args.heads[name] | {"trained_with": args.method}, "seconds": result["seconds"]}
+        if args.every is None:
+            own |= {"T": in_per_cent(head.T)} | {figure: per_cent(value) for figure, value in head.figures.items()}
+            # What is the same for every head of the training, or was not measured.
+            own |= {"A_k": result["A_k"], "UB": None, "random_key": None}
+        else:
+            own |= {"A_last": per_cent((predictions == labels).mean())}
+        records[name] = {"method": name, **shared, **own}, predictions, labels
     return records
 
 
