@@ -14,10 +14,10 @@ from typing_extensions import Self
 
 from avalanche_f2ocl.arguments import check_choice
 from avalanche_f2ocl.backbone.attention import gradient_attention
-from avalanche_f2ocl.backbone.cells import cell_means
 from avalanche_f2ocl.backbone.cuda_graphs import CapturedCalls
 from avalanche_f2ocl.backbone.devices import working_dtype
-from avalanche_f2ocl.backbone.families import block_calls, has_class_token, stock_readout
+from avalanche_f2ocl.backbone.families import has_class_token, stock_readout
+from avalanche_f2ocl.backbone.passes import insert_prompts, last_outputs, layer_outputs, read_out
 from avalanche_f2ocl.backbone.preprocessing import enlarged, prepared_as
 from avalanche_f2ocl.backbone.weights import load_vit
 from avalanche_f2ocl.image_fit import ImageFit
@@ -241,49 +241,21 @@ class PromptableViT(nn.Module):
         return self
 
     def _encode_tokens(self, tokens: Tensor, prompts: Tensor | None = None) -> tuple[Tensor]:
-        x, length = (tokens, 0) if prompts is None else self._insert(tokens, prompts)
-        for block in block_calls(self.vit, length):
-            x = block(x)
-        return (self._embedding(x, length),)
+        x, length = self._insert(tokens, prompts)
+        return (read_out(self.vit, last_outputs(self.vit, x, length), length, self.readout),)
 
     def _encode_layers(
         self, blocks: Sequence[int], grid: int, tokens: Tensor, prompts: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        x, length = (tokens, 0) if prompts is None else self._insert(tokens, prompts)
-        first_patch, outputs = self.vit.num_prefix_tokens + length, []
-        for index, block in enumerate(block_calls(self.vit, length)):
-            x = block(x)
-            if index in blocks:
-                parts = [x[:, :1]] if self.has_class_token else []
-                cells = cell_means(x[:, first_patch:], self.vit.patch_embed.grid_size, grid)
-                outputs.append(torch.cat([*parts, cells], dim=1).float())
-        return self._embedding(x, length), torch.stack(outputs, dim=1)
+        x, length = self._insert(tokens, prompts)
+        x, layers = layer_outputs(self.vit, x, length, blocks, grid)
+        return read_out(self.vit, x, length, self.readout), layers
 
-    def _insert(self, tokens: Tensor, prompts: Tensor) -> tuple[Tensor, int]:
-        """Puts prompts behind the prefix tokens; also their number."""
-        vit, prefix = self.vit, self.vit.num_prefix_tokens
-        if self.prompt_position == "cls":
-            assert vit.pos_embed is not None  # checked at construction
-            prompts = prompts + vit.pos_embed[:, :1]
-        # Not len(tokens): an exported program would then take mini-batches of one size.
-        prompts = prompts.to(tokens.dtype).expand(tokens.shape[0], -1, -1)
-        return torch.cat([tokens[:, :prefix], prompts, tokens[:, prefix:]], dim=1), prompts.shape[1]
-
-    def _embedding(self, x: Tensor, length: int) -> Tensor:
-        """The readout of the last block's output, with ``length`` prompt tokens in it."""
-        vit, prefix = self.vit, self.vit.num_prefix_tokens
-        x = vit.norm(x)
-        if self.readout == "patch":
-            x = x[:, prefix + length :].mean(1)
-        elif self.readout == "prompt" and length > 0:
-            x = x[:, prefix : prefix + length].mean(1)
-        elif self.readout == "pool":
-            x = vit.pool(torch.cat([x[:, :prefix], x[:, prefix + length :]], dim=1))
-        elif self.readout == "distilled":
-            x = x[:, :2].mean(1)
-        else:
-            x = x[:, 0]
-        return vit.fc_norm(x).float()
+    def _insert(self, tokens: Tensor, prompts: Tensor | None) -> tuple[Tensor, int]:
+        """The tokens with the prompts among them, and the prompts' number."""
+        if prompts is None:
+            return tokens, 0
+        return insert_prompts(self.vit, tokens, prompts, self.prompt_position), prompts.shape[1]
 
     @torch.no_grad()
     def query(self, images: Tensor, tokens: Tensor, replay: bool = False) -> Tensor:
