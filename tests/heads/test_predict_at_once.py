@@ -5,25 +5,10 @@ from copy import deepcopy
 import numpy as np
 import pytest
 import torch
-from sklearn.datasets import load_digits
 
 from avalanche_f2ocl.heads import MASKED_LOGIT, RidgeHead
 from avalanche_f2ocl.state.undo import Undo
-
-
-@pytest.fixture(scope="module")
-def data():
-    """Real digits: pixels (1797, 64) float32 in [0, 1], labels."""
-    images, labels = load_digits(return_X_y=True)
-    return torch.from_numpy(images / 16).float(), torch.from_numpy(labels).long()
-
-
-def fitted(x, y, **options):
-    head = RidgeHead(x.shape[1], **options)
-    head.add_rows(int(y.max()) + 1)
-    for part in torch.arange(len(x)).split(10):
-        head.update(x[part], y[part])
-    return head
+from tests.heads.fitting import fitted
 
 
 @pytest.fixture
