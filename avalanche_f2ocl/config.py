@@ -8,6 +8,7 @@ from avalanche_f2ocl.options import (
     Capture,
     EncoderOptions,
     FrozenFeatures,
+    HeadFeatures,
     HeadOptions,
     PromptInit,
     PromptPosition,
@@ -25,7 +26,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "zoom": 1.3,
         "max_drift": 2.0,
     },
-    "paper": {"prompt_assignment": "label", "key_update": "gradient", "lr_decay": 0.0},
+    "paper": {"prompt_assignment": "label", "key_update": "gradient", "lr_decay": 0.0, "head_features": "z"},
 }
 """See :meth:`avalanche_f2ocl.F2OCLStrategy.best` and :meth:`avalanche_f2ocl.F2OCLStrategy.paper`."""
 
@@ -94,8 +95,9 @@ class F2OCLConfig(HeadOptions, EncoderOptions):
         exclude_self: likewise.
         capture, compile: of the frozen backbone, see :class:`avalanche_f2ocl.backbone.PromptableViT`.
         readout, normalise, inputs, precision, seed: see :class:`avalanche_f2ocl.options.EncoderOptions`.
-        head, head_features, blocks, blocks_per_head, grid, vote, metric, shrinkage, priors, projection, ridge: see
-            :class:`avalanche_f2ocl.options.HeadOptions`.
+        head_features: ``"z"`` as in the paper; ``"either"``, which is level with the frozen backbone where prompts do
+            not help, and does not go with ``"label"``; others see :class:`avalanche_f2ocl.options.HeadOptions`.
+        head, blocks, blocks_per_head, grid, vote, metric, shrinkage, priors, projection, ridge: see there.
 
     Raises:
         TypeError: a number of the wrong type.
@@ -106,6 +108,7 @@ class F2OCLConfig(HeadOptions, EncoderOptions):
         5
     """
 
+    head_features: HeadFeatures = "either"
     prompt_length: int = 20
     lr: float = 0.1
     betas: tuple[float, float] = (0.9, 0.999)
@@ -149,6 +152,8 @@ class F2OCLConfig(HeadOptions, EncoderOptions):
         if not 1 <= self.zoom <= MAX_ZOOM:
             raise ValueError(f"zoom={self.zoom!r}: must be from 1 to {MAX_ZOOM}")
         label, seen = self.prompt_assignment == "label", self.prompt_election == "seen"
+        if label and self.head_features == "either":
+            raise ValueError("head_features='either' does not go with prompt_assignment='label': allowed is 'z'")
         if self.compensate_drift and (label or (seen and self.prompt_assignment == "batch")):
             name, value = ("prompt_assignment", "label") if label else ("prompt_election", "seen")
             raise ValueError(f"compensate_drift=True does not go with {name}={value!r}")

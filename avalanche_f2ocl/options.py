@@ -17,7 +17,7 @@ Interpolation = Literal["bicubic", "bilinear"]
 Precision = Literal["auto", "float32", "bfloat16"]
 Capture = Literal["auto", True, False]
 HeadName = Literal["ncm", "lda", "ridge"]
-HeadFeatures = Literal["z", "q", "zq", "layers", "ensemble"]
+HeadFeatures = Literal["z", "q", "zq", "either", "layers", "ensemble"]
 FrozenFeatures = Literal["q", "layers"]
 Metric = Literal["cosine", "euclidean"]
 Vote = Literal["evidence", "equal"]
@@ -90,9 +90,11 @@ class HeadOptions(Options):
     Args:
         head: ``"ncm"``, nearest class mean; ``"lda"``, linear discriminant analysis; ``"ridge"``, ridge regression of
             one-hot labels. The last two are solved when a prediction is asked for after an update.
-        head_features: ``"z"``, the embedding under prompts; ``"q"``, the one without; ``"zq"``, both; ``"layers"``,
-            class token and mean patches after blocks, from the forward pass that gives z; ``"ensemble"``, those and
-            the layers of the pass that gives q. Layers have several heads, whose logits are added up.
+        head_features: ``"z"``, the embedding under prompts; ``"q"``, the one without; ``"zq"``, both; ``"either"``,
+            both with a head each, and z has a say once it has proved better, see
+            :class:`avalanche_f2ocl.heads.EitherHead`; ``"layers"``, class token and mean patches after blocks, from
+            the forward pass that gives z; ``"ensemble"``, those and the layers of the pass that gives q. Layers have
+            several heads, whose logits are added up.
         blocks: how many last blocks give layers; None for all of them, see
             :func:`avalanche_f2ocl.heads.layers.choose_layers`.
         blocks_per_head: consecutive blocks that share a head; None as there.

@@ -15,7 +15,7 @@ def test_a_wrong_choice_is_named_with_what_is_allowed(name):
 @pytest.mark.parametrize("name", CHOICES)
 def test_every_choice_is_accepted(name):
     for value in CHOICES[name]:
-        assert getattr(F2OCLConfig(**{name: value}), name) == value
+        assert getattr(F2OCLConfig(**{"head_features": "z", name: value}), name) == value
 
 
 @pytest.mark.parametrize(
@@ -43,6 +43,11 @@ def test_numbers_out_of_range(option, error):
     (name, value), *_ = option.items()
     with pytest.raises(error, match=f"{name}=.*must be"):
         F2OCLConfig(**option)
+
+
+def test_prompts_that_carry_the_label_cannot_be_compared():
+    with pytest.raises(ValueError, match="head_features='either' does not go with prompt_assignment='label'"):
+        F2OCLConfig(prompt_assignment="label")
 
 
 def test_a_frozen_backbone_has_features_of_one_pass_only():

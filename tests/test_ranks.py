@@ -31,7 +31,7 @@ if sys.platform == "linux":
 SHARED = {"prompt_assignment": "shared"}
 MODELS = {
     "ncm": {"passes": 2, "keys": 2},
-    "ncm, gradient keys, own prompts": {"prompt_assignment": "label", "key_update": "gradient"},
+    "ncm, gradient keys, own prompts": {"prompt_assignment": "label", "head_features": "z", "key_update": "gradient"},
     "ncm, all negatives, one prompt": SHARED | {"negatives": "all"},
     "lda": {"head": "lda", "head_features": "zq", "prompt_election": "seen"},
     "ridge": SHARED | {"head": "ridge", "head_features": "ensemble", "projection": 0, "compensate_drift": True},

@@ -7,10 +7,11 @@ A head is a :class:`avalanche_f2ocl.state.class_means.ClassMeans` with
 - ``logits(vectors) -> (B, C)``, higher is nearer, :data:`MASKED_LOGIT` for classes without a sample.
 """
 
+from avalanche_f2ocl.heads.either import EitherHead
 from avalanche_f2ocl.heads.ensemble import EnsembleHead
 from avalanche_f2ocl.heads.lda import LDAHead
 from avalanche_f2ocl.heads.ncm import NCMHead
 from avalanche_f2ocl.heads.ridge import RidgeHead
 from avalanche_f2ocl.state.class_means import MASKED_LOGIT
 
-__all__ = ["MASKED_LOGIT", "EnsembleHead", "LDAHead", "NCMHead", "RidgeHead"]
+__all__ = ["MASKED_LOGIT", "EitherHead", "EnsembleHead", "LDAHead", "NCMHead", "RidgeHead"]

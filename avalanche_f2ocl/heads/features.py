@@ -38,7 +38,8 @@ def feature_plan(options: HeadOptions, backbone: PromptableViT) -> FeaturePlan:
     """
     kind, dim = options.head_features, backbone.embed_dim
     if kind not in ("layers", "ensemble"):
-        return FeaturePlan(kind, None, None, (2 * dim if kind == "zq" else dim,))
+        widths = {"zq": (2 * dim,), "either": (dim, dim)}.get(kind, (dim,))
+        return FeaturePlan(kind, None, None, widths)
     prompted = choose_layers(backbone, options.blocks, options.blocks_per_head, options.grid)
     if kind == "layers":
         return FeaturePlan(kind, prompted, None, prompted.widths)
@@ -52,9 +53,9 @@ def head_features(
     """The vectors heads learn from and score.
 
     Args:
-        kind: ``"z"``, the embedding under prompts; ``"q"``, the one without; ``"zq"``, both; ``"layers"``, what the
-            blocks put out under prompts; ``"ensemble"``, the same with and without prompts. Where there are several
-            parts, each is normalised to length 1.
+        kind: ``"z"``, the embedding under prompts; ``"q"``, the one without; ``"zq"``, both; ``"either"``, both as they
+            are; ``"layers"``, what the blocks put out under prompts; ``"ensemble"``, the same with and without prompts.
+            Where several parts share a head, each is normalised to length 1.
         z, q: ``(B, D)``; q where it is needed.
         z_layers, q_layers: ``(B, blocks, K, D)`` from :meth:`PromptableViT.encode_layers`, where they are needed.
 
@@ -68,6 +69,8 @@ def head_features(
     if kind in ("layers", "ensemble"):
         layers: list[Any] = [z_layers] if kind == "layers" else [z_layers, q_layers]
         return torch.cat([F.normalize(part, dim=-1).flatten(1) for part in layers], dim=1)
+    if kind == "either":
+        return torch.cat([z, q], dim=1)
     if kind == "zq":
         return torch.cat([F.normalize(z, dim=1), F.normalize(q, dim=1)], dim=1)
     return z if kind == "z" else q

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from avalanche_f2ocl.config import HeadOptions
+from avalanche_f2ocl.heads.either import EitherHead
 from avalanche_f2ocl.heads.ensemble import EnsembleHead
 from avalanche_f2ocl.heads.head import SumHead
 from avalanche_f2ocl.heads.lda import LDAHead
@@ -23,6 +24,8 @@ def make_head(options: HeadOptions, widths: Sequence[int], seed: int = 0) -> Sum
         torch.Size([8, 8])
     """
     heads = [_single(options, width, seed) for width in widths]
+    if options.head_features == "either":
+        return EitherHead(heads)
     return heads[0] if len(heads) == 1 else EnsembleHead(heads, options.vote)
 
 

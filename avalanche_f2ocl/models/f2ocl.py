@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from typing_extensions import Self, Unpack
 
 from avalanche_f2ocl.config import PRESETS, F2OCLConfig
+from avalanche_f2ocl.heads.either import EitherHead
 from avalanche_f2ocl.heads.features import feature_plan, head_features
 from avalanche_f2ocl.heads.head import SumHead
 from avalanche_f2ocl.heads.make import make_head
@@ -124,7 +125,7 @@ class F2OCLModel(SavedModel):
             return torch.zeros((), device=self.device)
         prompts = self._of_samples(batch, self.pool.gather(self._prompt_rows(batch)))
         z, layers = self._encode(batch.prompted_tokens, prompts, replay=True, with_layers=watches)
-        if config.max_drift is not None and batch.start is None:
+        if batch.start is None:
             batch.start = z.detach()
         if watches:
             self.drift.before_step(batch, z.detach(), self._features(z.detach(), layers, batch))
@@ -164,8 +165,12 @@ class F2OCLModel(SavedModel):
         """A training mini-batch under its prompts as they are now: z ``(B, D)``, and what the head sees ``(B, F)``."""
         prompts = self._of_samples(batch, self.pool.prompts[self._prompt_rows(batch)])
         z, layers = self._encode(batch.prompted_tokens, prompts, replay=True)
-        if batch.start is not None:
+        if self.config.max_drift is not None and batch.start is not None:
             self.pool.add_move(self._prompt_rows(batch), relative_move(batch.start, z))
+        if isinstance(self.head, EitherHead):
+            # Before the steps: these have seen the labels.
+            features = self._features(z if batch.start is None else batch.start, layers, batch)
+            self.head.judge(self.drift.compensated(features, self._prompt_rows(batch).unsqueeze(0)), batch.rows)
         return self.drift.after_steps(batch, z, self._features(z, layers, batch))
 
     def batch_logits(self, batch: F2OCLBatch) -> Tensor:

@@ -15,7 +15,7 @@ from tests.helpers import train_online
 OPTIONS = [
     {},
     {"passes": 2, "keys": 2},
-    {"prompt_assignment": "label"},
+    {"prompt_assignment": "label", "head_features": "z"},
     {"head": "lda", "head_features": "zq", "negatives": "all"},
     {"prompt_assignment": "shared", "head": "ridge", "head_features": "ensemble", "projection": 0},
     {"prompt_assignment": "shared", "head": "lda", "head_features": "layers", "compensate_drift": True},

@@ -6,7 +6,7 @@ from tests.helpers import as_tensors, train_online
 
 
 def test_prompts_keep_their_initial_values_and_prototypes_are_made_under_them(vit, digits):
-    strategy = RandomPrompt(backbone=vit, prompt_length=3, evaluator=None)
+    strategy = RandomPrompt(backbone=vit, prompt_length=3, head_features="z", evaluator=None)
     train_online(strategy, digits.train_stream[:2])
     fresh = F2OCLModel(vit, prompt_length=3)
     fresh.add_classes(strategy.model.class_ids)

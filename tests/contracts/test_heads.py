@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from avalanche_f2ocl.heads import MASKED_LOGIT, EnsembleHead, LDAHead, NCMHead, RidgeHead
+from avalanche_f2ocl.heads import MASKED_LOGIT, EitherHead, EnsembleHead, LDAHead, NCMHead, RidgeHead
 
 HEADS = {
     "ncm-cosine": lambda dim: NCMHead(dim, "cosine"),
@@ -13,6 +13,7 @@ HEADS = {
     "ridge": lambda dim: RidgeHead(dim, projection=0),
     "ridge-fixed": lambda dim: RidgeHead(dim, projection=0, ridge=1.0),
     "ensemble": lambda dim: EnsembleHead([LDAHead(dim // 2), RidgeHead(dim - dim // 2, projection=0)]),
+    "either": lambda dim: EitherHead([NCMHead(1), NCMHead(dim - 1, "euclidean")]),
     "ridge-projected": lambda dim: RidgeHead(dim, projection=40),
 }
 

@@ -59,7 +59,8 @@ def test_drift_written_out(vit, images, labels, assignment, kind, passes):
 
 @pytest.mark.parametrize("assignment", ["batch", "shared"])
 def test_the_loss_sees_prototypes_where_the_prompt_has_moved_embeddings(vit, images, labels, assignment):
-    model = F2OCLModel(vit, prompt_length=3, prompt_assignment=assignment, compensate_drift=True)
+    options = dict(prompt_assignment=assignment, compensate_drift=True, head_features="z")
+    model = F2OCLModel(vit, prompt_length=3, **options)
     first, _, third = split(images, labels)
     for _ in range(3):
         model.learn(*first)
@@ -106,8 +107,8 @@ def test_drift_is_taken_back_with_its_minibatch_and_goes_with_its_class(vit, ima
 
 
 def test_what_drift_does_not_go_with(vit):
-    for options in ({"prompt_assignment": "label"}, {"prompt_election": "seen"}):
-        (name,) = options
+    for options in ({"prompt_assignment": "label", "head_features": "z"}, {"prompt_election": "seen"}):
+        name, *_ = options
         with pytest.raises(ValueError, match=f"compensate_drift=True does not go with {name}="):
             F2OCLModel(vit, compensate_drift=True, **options)
     F2OCLModel(vit, compensate_drift=True, prompt_assignment="shared", prompt_election="seen")

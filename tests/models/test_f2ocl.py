@@ -3,7 +3,7 @@ from copy import deepcopy
 import pytest
 import torch
 
-from avalanche_f2ocl import F2OCLModel
+from avalanche_f2ocl import F2OCLModel, ViTNCMModel
 from avalanche_f2ocl.losses import contrastive_prompt_loss
 from avalanche_f2ocl.rng import generator
 from avalanche_f2ocl.state.prompts import elect
@@ -11,12 +11,12 @@ from tests.helpers import assert_same_state, learned
 
 OPTIONS = [
     dict(),
-    dict(prompt_assignment="label", key_update="gradient"),
+    dict(prompt_assignment="label", head_features="z", key_update="gradient"),
     dict(prompt_election="majority", negatives="all", passes=2),
     dict(prompt_election="seen", keys=3, metric="euclidean"),
     dict(prompt_init="normal", prompt_position="cls", readout="prompt", exclude_self=True),
     dict(prompt_init="zeros", readout="patch", normalise="unit"),
-    dict(head="lda", prompt_assignment="label"),
+    dict(head="lda", head_features="z", prompt_assignment="label"),
     dict(head="ridge", head_features="layers", projection=30, keys=2),
     dict(head="ncm", head_features="q"),
     dict(prompt_assignment="shared", head="ridge", head_features="ensemble", projection=0),
@@ -32,11 +32,35 @@ def any_model(request, vit):
     return F2OCLModel(vit, prompt_length=3, **request.param)
 
 
+@pytest.mark.parametrize("options", [{}, {"prompt_assignment": "shared"}, {"max_drift": 1e-6}], ids=str)
+def test_heads_are_compared_before_the_prompt_sees_the_labels(vit, images, labels, options, monkeypatch):
+    model, judged = F2OCLModel(vit, prompt_length=3, **options), []
+    monkeypatch.setattr(model.head, "judge", lambda vectors, rows: judged.append((vectors, rows)))
+    for x, y in split(images, labels):
+        batch = model.begin_batch(x, y)
+        rows = model._prompt_rows(batch)
+        z, q = model.backbone.encode(x, model.pool.prompts[rows].detach()), model.backbone.encode(x)
+        model.learn_batch(batch)
+        vectors, of = judged.pop()
+        torch.testing.assert_close(vectors, torch.cat([z, q], 1))
+        assert torch.equal(of, model.classes.rows(y))
+
+
+def test_until_prompts_have_proved_better_it_is_vit_ncm(vit, images, labels):
+    model, frozen = F2OCLModel(vit, prompt_length=3), ViTNCMModel(vit)
+    for x, y in split(images, labels):
+        model.learn(x, y)
+        frozen.learn(x, y)
+    assert model.head.weights().tolist() == [0, 1]
+    torch.testing.assert_close(model.predict_batch(images).logits, frozen.predict_batch(images).logits)
+
+
 @pytest.mark.parametrize("assignment", ["batch", "label"])
 @pytest.mark.parametrize("passes", [1, 3])
 def test_a_step_written_out(vit, images, labels, assignment, passes):
     """Algorithm 1 with plain tensors, torch's Adam on one parameter per class, and Eq. 8 by hand."""
     options = dict(prompt_length=3, prompt_assignment=assignment, prompt_election="majority", passes=passes, lr_decay=0)
+    options["head_features"] = "z"
     model, naive = F2OCLModel(vit, **options), F2OCLModel(vit, **options)
     encode = naive.backbone.encode
     prompts, optimizers, keys, mu, n = {}, {}, {}, {}, {}
@@ -156,7 +180,7 @@ def test_one_sample_and_one_class_batches(any_model, images):
 
 @pytest.mark.parametrize("keys", [1, 2, 5])
 def test_prompts_of_the_nearest_keys_come_nearest_first(vit, images, labels, keys):
-    model = F2OCLModel(vit, prompt_length=3, keys=keys)
+    model = F2OCLModel(vit, prompt_length=3, keys=keys, head_features="z")
     model.learn(images, labels)
     q = model.backbone.encode(images)
     similarity = torch.cosine_similarity(q.unsqueeze(1), model.keys.vectors().unsqueeze(0), dim=2)
@@ -270,7 +294,7 @@ def test_features_without_prompts_cost_one_forward_pass(vit, images, labels, mon
 @pytest.mark.parametrize("passes", [1, 2])
 def test_a_shared_prompt_is_trained_on_every_minibatch_and_used_for_every_image(vit, images, labels, passes):
     """The loss, torch's Adam with a step size of lr / t, and the prototypes, written out."""
-    model = F2OCLModel(vit, prompt_length=3, prompt_assignment="shared", passes=passes)
+    model = F2OCLModel(vit, prompt_length=3, prompt_assignment="shared", passes=passes, head_features="z")
     encode = model.backbone.encode
     prompt = torch.nn.Parameter(model.pool.prompts.detach().clone())
     adam, classes, seen, steps = torch.optim.Adam([prompt], lr=0.1), [], {}, 0

@@ -27,7 +27,7 @@ def stock_strategy(model, plugins):
 @pytest.mark.parametrize("passes", [1, 2])
 @pytest.mark.parametrize("assignment", ["batch", "label"])
 def test_on_avalanches_own_template_they_learn_the_same(vit, digits, passes, assignment):
-    options = dict(prompt_length=3, passes=passes, prompt_assignment=assignment)
+    options = dict(prompt_length=3, passes=passes, prompt_assignment=assignment, head_features="z")
     plugins = [BeginBatchPlugin(), ContrastivePromptPlugin(passes), KeyUpdatePlugin(), PrototypeUpdatePlugin()]
     stock = stock_strategy(F2OCLModel(vit, **options), plugins)
     ours = F2OCLStrategy(backbone=vit, evaluator=None, **options)
