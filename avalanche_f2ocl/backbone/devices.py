@@ -2,8 +2,8 @@
 
 import torch
 
-AMX_WIDTH = 192
-"""Width D from which bfloat16 was measured faster on a CPU with matrix units, for one image and for many."""
+BFLOAT16_WIDTH = 192
+"""Width D from which bfloat16 was measured faster on CPUs that multiply it, for one image and for many."""
 
 
 def default_device(device: str | torch.device | None = None) -> torch.device:
@@ -15,8 +15,8 @@ def working_dtype(precision: str, width: int, device: str | torch.device) -> tor
     """What a frozen backbone computes in.
 
     Args:
-        precision: ``"float32"``, ``"bfloat16"``; or ``"auto"``, bfloat16 on CUDA, and on a CPU with AMX for a ViT
-            of at least :data:`AMX_WIDTH`.
+        precision: ``"float32"``, ``"bfloat16"``; or ``"auto"``, bfloat16 on CUDA, and on a CPU that
+            multiplies it (AMX, AVX-512 BF16) for a ViT of at least :data:`BFLOAT16_WIDTH`.
         width: length D of the ViT's tokens.
         device: where it is going to run.
 
@@ -27,10 +27,10 @@ def working_dtype(precision: str, width: int, device: str | torch.device) -> tor
     if precision != "auto":
         return torch.float32 if precision == "float32" else torch.bfloat16
     if torch.device(device).type == "cpu":
-        return torch.bfloat16 if width >= AMX_WIDTH and _has_amx() else torch.float32
+        return torch.bfloat16 if width >= BFLOAT16_WIDTH and _multiplies_bfloat16() else torch.float32
     return torch.bfloat16 if torch.device(device).type == "cuda" else torch.float32
 
 
-def _has_amx() -> bool:
-    known = getattr(torch.cpu, "_is_amx_tile_supported", None)  # since torch 2.5
-    return bool(known and known())
+def _multiplies_bfloat16() -> bool:
+    asked = (getattr(torch.cpu, name, None) for name in ("_is_amx_tile_supported", "_is_avx512_bf16_supported"))
+    return any(known() for known in asked if known is not None)  # not in every torch

@@ -18,13 +18,15 @@ def test_cuda_is_the_default_where_it_is(monkeypatch, cuda):
 
 
 @pytest.mark.parametrize("amx", [True, False, None])
-@pytest.mark.parametrize("width", [devices.AMX_WIDTH - 64, devices.AMX_WIDTH])
-def test_auto_is_bfloat16_where_it_is_faster(monkeypatch, amx, width):
-    if amx is None:  # as in torch 2.4
-        monkeypatch.delattr(torch.cpu, "_is_amx_tile_supported", raising=False)
-    else:
-        monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda: amx, raising=False)
-    fast = torch.bfloat16 if amx and width == devices.AMX_WIDTH else torch.float32
+@pytest.mark.parametrize("avx512", [True, False, None])
+@pytest.mark.parametrize("width", [devices.BFLOAT16_WIDTH - 64, devices.BFLOAT16_WIDTH])
+def test_auto_is_bfloat16_where_it_is_faster(monkeypatch, amx, avx512, width):
+    for name, there in (("_is_amx_tile_supported", amx), ("_is_avx512_bf16_supported", avx512)):
+        if there is None:  # as in torch 2.4
+            monkeypatch.delattr(torch.cpu, name, raising=False)
+        else:
+            monkeypatch.setattr(torch.cpu, name, lambda there=there: there, raising=False)
+    fast = torch.bfloat16 if (amx or avx512) and width == devices.BFLOAT16_WIDTH else torch.float32
     assert working_dtype("auto", width, "cpu") == fast
     assert working_dtype("auto", width, "cuda") == torch.bfloat16
     assert working_dtype("auto", width, "mps") == torch.float32
