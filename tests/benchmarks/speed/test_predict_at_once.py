@@ -1,0 +1,21 @@
+from avalanche_f2ocl.heads import RidgeHead
+from benchmarks.speed.predict_at_once import BATCH, COLUMNS, TURNS, costs
+
+SAMPLES = 11 * BATCH * TURNS  # the turns add less than a tenth
+
+
+def test_it_times_what_it_says(vit, monkeypatch):
+    solved, solve = [], RidgeHead.solve
+    monkeypatch.setattr(RidgeHead, "solve", lambda *args: (solved.append(1), solve(*args))[1])
+    found = costs(vit, samples=SAMPLES, classes=3)
+    assert set(found) == {*COLUMNS, "file MB"} and all(value > 0 for value in found.values())
+    # Six heads in full, once: what follows in the row is kept current, also in the file.
+    assert len(solved) == 6
+
+
+def test_a_row_that_outgrows_its_solution_would_show(vit, monkeypatch):
+    monkeypatch.setattr("avalanche_f2ocl.heads.ridge.GROWTH", 1.0)
+    solved, solve = [], RidgeHead.solve
+    monkeypatch.setattr(RidgeHead, "solve", lambda *args: (solved.append(1), solve(*args))[1])
+    costs(vit, samples=SAMPLES, classes=3)
+    assert len(solved) > 6
