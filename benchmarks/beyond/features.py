@@ -8,7 +8,8 @@ another prompt. Each image is encoded once a pass, so a table of all variants ta
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from pathlib import Path
 from statistics import mean
@@ -31,6 +32,8 @@ from benchmarks.runs.streams import make_stream
 from benchmarks.runs.tables import insert, write_rows
 
 TABLE = "features"
+Loaded = tuple[PromptableViT, Tensor, Tensor, float]
+"""Backbone, images ``(N, C, H, W)`` uint8, labels ``(N,)`` from 0, share that is held out."""
 
 
 class Pass(NamedTuple):
@@ -97,13 +100,23 @@ class Trial:
         self.test = torch.cat([part[:count] for part, count in zip(parts, counts, strict=True)])
         self.train = torch.cat([part[count:] for part, count in zip(parts, counts, strict=True)])
         self.backbone, self.images, self.labels = backbone, images, labels
-        self.prompt = OnePrompt(F2OCLConfig.prompt_length, backbone.embed_dim, seed=seed).prompts.detach()
+        self.prompt: Tensor | None = OnePrompt(
+            F2OCLConfig.prompt_length, backbone.embed_dim, seed=seed
+        ).prompts.detach()
+        self.in_blocks: Callable[[], AbstractContextManager[None]] = nullcontext
+        self.unprompted = cache(self._layers)
         self.layers, self.heads = cache(self._layers), cache(self._heads)
 
-    def accuracy(self, passes: Sequence[Pass], power: float) -> float:
-        """In per cent, of heads on all of the passes."""
+    def use(self, prompt: Tensor | None, in_blocks: Callable[[], AbstractContextManager[None]]) -> None:
+        """Goes on under another prompt ``(1, L, D)``, or under what ``in_blocks()`` puts into the blocks."""
+        self.prompt, self.in_blocks = prompt, in_blocks
+        self.layers, self.heads = cache(self._layers), cache(self._heads)
+
+    def accuracy(self, passes: Sequence[Pass], power: float, prompted: float = 1.0) -> float:
+        """In per cent, of heads on all of the passes; ``prompted``: weight of the votes of those under the prompt."""
         scores, evidence = map(torch.cat, zip(*map(self.heads, passes), strict=True))
-        odds = (evidence / (1 - evidence)) ** power
+        halves = [prompted if chosen.prompted else 1.0 for chosen in passes for _ in self.heads(chosen)[1]]
+        odds = (evidence / (1 - evidence)) ** power * torch.tensor(halves, dtype=torch.float64)
         right = (odds.view(-1, 1, 1) * scores).sum(0).argmax(1) == self.labels[self.test]
         return 100 * right.double().mean().item()
 
@@ -112,12 +125,14 @@ class Trial:
         """``(N, blocks, K, D)``, float16 to save memory."""
         prompt = self.prompt if prompted else None
         parts = (self.backbone.tokens(part, zoom) for part in self.images.split(100))
-        return torch.cat([self.backbone.encode_layers(part, prompt, grid=grid)[1].half() for part in parts])
+        with self.in_blocks() if prompted else nullcontext():
+            return torch.cat([self.backbone.encode_layers(part, prompt, grid=grid)[1].half() for part in parts])
 
     def _heads(self, chosen: Pass) -> tuple[Tensor, Tensor]:
         """Scores of the held-out images ``(heads, M, C)`` and evidence ``(heads,)``, both float64."""
         plan = choose_layers(self.backbone, chosen.blocks, chosen.per_head, chosen.grid)
-        layers = self.layers(chosen.prompted, chosen.zoom, chosen.grid)[:, list(plan.blocks)]
+        encode = self.layers if chosen.prompted else self.unprompted
+        layers = encode(chosen.prompted, chosen.zoom, chosen.grid)[:, list(plan.blocks)]
         features = F.normalize(layers.float(), dim=-1).flatten(1)
         scores, evidence = [], []
         for part, width in zip(features.split(plan.widths, dim=1), plan.widths, strict=True):
@@ -129,7 +144,7 @@ class Trial:
         return torch.stack(scores), torch.stack(evidence)
 
 
-def load(arguments: list[str], precision: Precision) -> tuple[PromptableViT, Tensor, Tensor, float]:
+def load(arguments: list[str], precision: Precision) -> Loaded:
     """Backbone, images and labels of a run with held-out images, and their share."""
     args = parse_args([*arguments, "--table", TABLE, "--method", "f2ocl"])
     benchmark = make_stream(args)
@@ -141,11 +156,11 @@ def load(arguments: list[str], precision: Precision) -> tuple[PromptableViT, Ten
     return backbone, torch.stack([image for image, *_ in items]), labels, share
 
 
-def publish(results: Path) -> None:
-    """The table of what is there."""
-    found = {path.stem: json.loads(path.read_text()) for path in sorted((results / TABLE).glob("*-s*.json"))}
+def publish(results: Path, table: str, variants: Sequence[str]) -> None:
+    """Writes the table of what is there: means over seeds."""
+    found = {path.stem: json.loads(path.read_text()) for path in sorted((results / table).glob("*-s*.json"))}
     rows = []
-    for variant in VARIANTS:
+    for variant in variants:
         by_data = {name: [r[variant] for key, r in found.items() if key.startswith(name + "-s")] for name in DATASETS}
         if all(by_data.values()):
             means = {name: mean(values) for name, values in by_data.items()}
@@ -153,14 +168,15 @@ def publish(results: Path) -> None:
             rows.append({"variant": variant, **figures, "mean": f"{mean(means.values()):.2f}"})
     if not rows:
         return
-    text = write_rows(results / TABLE, "table", rows)
+    text = write_rows(results / table, "table", rows)
     print(text)
     if results == RESULTS:
-        insert(RESULTS.parent / "README.md", TABLE, text)
+        insert(RESULTS.parent / "README.md", table, text)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def run(doc: str, table: str, variants: Sequence[str], trials: Callable[[Loaded, int], dict[str, float]]) -> None:
+    """A command: ``trials`` of all data sets and seeds that have no file yet, and the table of their accuracies."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_data_arguments(parser)
     parser.add_argument("--seeds", nargs="+", type=int, default=[11, 12, 13])
     parser.add_argument("--precision", choices=get_args(Precision), default="auto", help="of the frozen ViT")
@@ -169,15 +185,20 @@ def main() -> None:
     for name in args.datasets:
         loaded = None
         for seed in args.seeds:
-            path = args.results / TABLE / f"{name}-s{seed}.json"
+            path = args.results / table / f"{name}-s{seed}.json"
             if not path.exists():
                 loaded = loaded or load(data[name], args.precision)
-                trial = Trial(*loaded, seed)
-                accuracy = {variant: round(trial.accuracy(*choice), 4) for variant, choice in VARIANTS.items()}
+                accuracy = trials(loaded, seed)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(json.dumps(accuracy, indent=1) + "\n")
-    publish(args.results)
+    publish(args.results, table, variants)
+
+
+def trials(loaded: Loaded, seed: int) -> dict[str, float]:
+    """Accuracy by variant, in per cent."""
+    trial = Trial(*loaded, seed)
+    return {variant: round(trial.accuracy(*choice), 4) for variant, choice in VARIANTS.items()}
 
 
 if __name__ == "__main__":
-    main()
+    run(__doc__, TABLE, list(VARIANTS), trials)

@@ -27,7 +27,7 @@ class LastFeatures:
     """Notes what a backbone last computed; for strategies whose head sees layers.
 
     Args:
-        backbone: its ``query`` and ``encode_layers`` are replaced.
+        backbone: its ``query``, ``encode_tokens`` and ``encode_layers`` are replaced.
 
     Attributes:
         prompted, unprompted: embedding and layers of the last mini-batch; None where there was no such pass.
@@ -35,13 +35,20 @@ class LastFeatures:
 
     def __init__(self, backbone: PromptableViT) -> None:
         self.prompted = self.unprompted = None
-        self._query, self._encode_layers = backbone.query, backbone.encode_layers
-        backbone.query, backbone.encode_layers = self.query, self.encode_layers
+        self._query, backbone.query = backbone.query, self.query
+        self._encode_tokens, backbone.encode_tokens = backbone.encode_tokens, self.encode_tokens
+        self._encode_layers, backbone.encode_layers = backbone.encode_layers, self.encode_layers
 
     def query(self, images: Tensor, tokens: Tensor, replay: bool = False) -> Tensor:
         q = self._query(images, tokens, replay)
         self.unprompted = q, None
         return q
+
+    def encode_tokens(self, tokens: Tensor, prompts: Tensor | None = None, *options: Any, **named: Any) -> Tensor:
+        z = self._encode_tokens(tokens, prompts, *options, **named)
+        if prompts is not None:
+            self.prompted = z.detach(), None
+        return z
 
     def encode_layers(
         self, tokens: Tensor, prompts: Tensor | None = None, *layers: Any, **options: Any

@@ -50,7 +50,7 @@ def test_means_over_seeds_and_data_sets(tmp_path):
             path = tmp_path / "features" / f"{dataset}-s{seed}.json"
             path.parent.mkdir(exist_ok=True)
             path.write_text(json.dumps(dict.fromkeys(features.VARIANTS, 10.0 * i + seed)))
-    features.publish(tmp_path)
+    features.publish(tmp_path, features.TABLE, list(features.VARIANTS))
     rows = (tmp_path / "features" / "table.md").read_text().splitlines()
     assert len(rows) == 2 + len(features.VARIANTS)
     assert rows[2] == "| last 4 blocks, one head | 1.50 | 11.50 | 21.50 | 31.50 | 16.50 |"

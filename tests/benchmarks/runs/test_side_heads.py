@@ -45,3 +45,12 @@ def test_without_prompts_z_is_q(tmp_path):
     runner.main(arguments("vit-ncm", tmp_path / "one"))
     found = records(tmp_path / "all")
     assert found["vit-ncm"]["T"] == found["z"]["T"] == records(tmp_path / "one")["vit-ncm"]["T"]
+
+
+def test_z_is_noted_where_no_layers_are_asked_for(tmp_path):
+    options = ["--options", json.dumps({"prompt_length": 3})]
+    heads = {"z": {"head_features": "z"}, "q": {"head_features": "q"}}
+    runner.main([*arguments("f2ocl-either", tmp_path / "all"), *options, "--heads", json.dumps(heads)])
+    runner.main([*arguments("f2ocl", tmp_path / "one"), *options])
+    found = records(tmp_path / "all")
+    assert found["z"]["T"] == records(tmp_path / "one")["f2ocl"]["T"] != found["q"]["T"]
