@@ -58,9 +58,9 @@ def small_zip(tmp_path):
 
 def test_quickstart(run, tmp_path):
     table = rows(printed := run("quickstart.py", "--train-per-class", 40, "--figure", "figure.png").out)
-    assert 65 < table["ViT-NCM"][0] < 80 and 50 < table["F2OCL"][0] < 80
-    gain = table["F2OCL"][0] - table["ViT-NCM"][0]
-    assert f"F2OCL is {abs(gain):.1f} points {'BELOW' if gain < 0 else 'above'} ViT-NCM" in printed
+    assert 65 < table["ViT-NCM"][0] < 80 and 65 < table["F2OCL"][0] < 80 and table["recommended"][0] > 90
+    gain = table["recommended"][0] - table["ViT-NCM"][0]
+    assert f"F2OCLStrategy.best(), are {gain:+.1f} points from it" in printed
     assert (tmp_path / "figure.png").stat().st_size > 10_000
 
 
