@@ -16,7 +16,7 @@ def record(folder, method, A_n, right):
 
 
 def test_methods_and_heads_can_be_made():
-    assert {method for runs in whole_protocol.RUNS.values() for method, _ in runs} <= set(METHODS)
+    assert {method for runs in whole_protocol.RUNS.values() for method, *_ in runs} <= set(METHODS)
     for heads in whole_protocol.SIDE_HEADS.values():
         for options in heads.values():
             HeadOptions(**options)
