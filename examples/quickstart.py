@@ -37,8 +37,8 @@ print("A_n: accuracy over all groups at the end (%). F_n: forgetting. A_k: how o
 print("UB: A_n if every key were right. random_key: A_n under prompts of random classes.\n")
 
 gain = {name: 100 * (result.A_n - results["ViT-NCM"].A_n) for name, result in results.items()}
-print(f"F2OCL, the paper's method, is {gain['F2OCL']:+.1f} points from ViT-NCM. Its prompts have a say only where")
-print("they tell classes apart better than the frozen backbone does: on a hundred classes and a larger backbone, not here.")
+print(f"F2OCL, the paper's method, is {gain['F2OCL']:+.1f} points from ViT-NCM. Its prompts have a say only where they")
+print("tell classes apart better than the frozen backbone, as on a hundred classes and a larger backbone.")
 print(f"The recommended settings, F2OCLStrategy.best(), are {gain['recommended']:+.1f} points from it: see README.md.")
 
 plot_accuracy_matrices(results, args.figure)

@@ -33,7 +33,6 @@ RUNS = {
 """Method, seeds, and whether all groups so far are tested after each one, by image size."""
 
 
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data-dir", type=Path, required=True, help="where cifar100.zip is")
