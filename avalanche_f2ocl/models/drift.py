@@ -56,7 +56,7 @@ class DriftCompensation(NoCompensation):
         rows = batch.prompt_rows
         assert rows is not None  # it has been encoded
         if batch.before is not None:
-            self.pool.add_drift(rows, _mean(z, features) - batch.before)
+            self.pool.add("drift", rows, _mean(z, features) - batch.before)
             batch.before = None
         drift = self.pool.drift[rows]
         return z - drift[:, : self.dim], features - drift[:, self.dim :]

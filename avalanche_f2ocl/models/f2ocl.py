@@ -71,9 +71,9 @@ class F2OCLModel(SavedModel):
         if config.head == "ncm" and config.metric == "cosine":
             self.temperature = config.temperature
         make_prompts = OnePrompt if config.prompt_assignment == "shared" else PromptPool
-        drift = dim + sum(self.plan.widths) if config.compensate_drift else 0
-        count_moves = config.max_drift is not None
-        self.pool = make_prompts(config.prompt_length, dim, config.prompt_init, config.seed, drift, count_moves)
+        kept: dict[str, tuple[int, ...]] = {"drift": (dim + sum(self.plan.widths),)} if config.compensate_drift else {}
+        kept |= {} if config.max_drift is None else {"moved": ()}
+        self.pool = make_prompts(config.prompt_length, dim, config.prompt_init, config.seed, kept)
         self.drift = DriftCompensation(self.pool, dim) if config.compensate_drift else NoCompensation()
         mean_keys = config.key_update == "mean"
         self.keys = MeanKeys(dim) if mean_keys else GradientKeys(dim, config.key_lr, config.seed)
@@ -166,7 +166,7 @@ class F2OCLModel(SavedModel):
         prompts = self._of_samples(batch, self.pool.prompts[self._prompt_rows(batch)])
         z, layers = self._encode(batch.prompted_tokens, prompts, replay=True)
         if self.config.max_drift is not None and batch.start is not None:
-            self.pool.add_move(self._prompt_rows(batch), relative_move(batch.start, z))
+            self.pool.add("moved", self._prompt_rows(batch), relative_move(batch.start, z))
         if isinstance(self.head, EitherHead):
             # Before the steps: these have seen the labels.
             features = self._features(z if batch.start is None else batch.start, layers, batch)

@@ -1,7 +1,8 @@
 """Prompts, one for each class or one for all: how they begin, and which of them a mini-batch or an image gets."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import ClassVar, Protocol
 
 import torch
@@ -9,6 +10,8 @@ from torch import Tensor, nn
 
 from avalanche_f2ocl.rng import generator
 from avalanche_f2ocl.state.rows import ClassRows, Undoable
+
+Shapes = Mapping[str, tuple[int, ...]]
 
 
 class Prompts(Protocol):
@@ -39,11 +42,8 @@ class Prompts(Protocol):
     def gather(self, rows: Tensor) -> Tensor:
         """The prompts of ``rows (P,)``, distinct, for training on them: ``(P, L, D)``."""
 
-    def add_drift(self, rows: Tensor, step: Tensor) -> None:
-        """Adds ``step (E,)`` to the drift of ``rows (P,)``, distinct."""
-
-    def add_move(self, rows: Tensor, step: Tensor) -> None:
-        """Adds ``step``, a scalar, to :attr:`moved` of ``rows (P,)``, distinct."""
+    def add(self, name: str, rows: Tensor, step: Tensor) -> None:
+        """Adds ``step`` to what is kept as ``name`` of each of ``rows (P,)``, distinct."""
 
     def stand_still(self, rows: Tensor, limit: float) -> bool:
         """Whether all of ``rows (P,)`` have moved by ``limit``."""
@@ -57,8 +57,7 @@ class PromptPool(ClassRows):
         dim: length D of a token.
         init: see :func:`initial_prompt`.
         seed: a class's initial prompt is a function of the seed and its id.
-        drift: numbers of a prompt's drift, E; 0 for none.
-        count_moves: whether ``moved`` is kept.
+        kept: shapes of what is kept of each prompt beside it, by name: ``"moved"``, ``()``, and ``"drift"``, ``(E,)``.
 
     Attributes:
         prompts: parameter ``(capacity, L, D)``; the first ``num_rows`` rows are in use.
@@ -77,21 +76,13 @@ class PromptPool(ClassRows):
     found_by_key: ClassVar[bool] = True
 
     def __init__(
-        self,
-        length: int,
-        dim: int,
-        init: str = "uniform",
-        seed: int = 0,
-        drift: int = 0,
-        count_moves: bool = False,
+        self, length: int, dim: int, init: str = "uniform", seed: int = 0, kept: Shapes = MappingProxyType({})
     ) -> None:
         super().__init__()
         self.length, self.dim, self.init, self.seed = length, dim, init, seed
         self.register_rows("prompts", length, dim, trainable=True)
-        if drift:
-            self.register_rows("drift", drift)
-        if count_moves:
-            self.register_rows("moved")
+        for name, shape in kept.items():
+            self.register_rows(name, *shape)
 
     @torch.no_grad()
     def add_classes(self, ids: Tensor) -> None:
@@ -110,11 +101,8 @@ class PromptPool(ClassRows):
         """See :class:`Prompts` and :meth:`ClassRows.trainable`."""
         return self.trainable("prompts", rows)
 
-    def add_drift(self, rows: Tensor, step: Tensor) -> None:
-        self.drift[rows] += step
-
-    def add_move(self, rows: Tensor, step: Tensor) -> None:
-        self.moved[rows] += step
+    def add(self, name: str, rows: Tensor, step: Tensor) -> None:
+        getattr(self, name)[rows] += step
 
     def stand_still(self, rows: Tensor, limit: float) -> bool:
         return bool((self.moved[rows] >= limit).all())
@@ -124,7 +112,7 @@ class OnePrompt(Undoable):
     """One prompt for all classes, with the interface of :class:`Prompts`.
 
     Args:
-        length, dim, init, seed, drift, count_moves: as :class:`PromptPool`.
+        length, dim, init, seed, kept: as :class:`PromptPool`.
 
     Attributes:
         prompts: parameter ``(1, L, D)``.
@@ -141,20 +129,12 @@ class OnePrompt(Undoable):
     _still = False
 
     def __init__(
-        self,
-        length: int,
-        dim: int,
-        init: str = "uniform",
-        seed: int = 0,
-        drift: int = 0,
-        count_moves: bool = False,
+        self, length: int, dim: int, init: str = "uniform", seed: int = 0, kept: Shapes = MappingProxyType({})
     ) -> None:
         super().__init__()
         self.prompts = nn.Parameter(initial_prompt(init, (1, length, dim), generator(seed, "shared-prompt")))
-        if drift:
-            self.register_buffer("drift", torch.zeros(1, drift, dtype=torch.float32))
-        if count_moves:
-            self.register_buffer("moved", torch.zeros(1, dtype=torch.float32))
+        for name, shape in kept.items():
+            self.register_buffer(name, torch.zeros(1, *shape, dtype=torch.float32))
 
     def add_classes(self, ids: Tensor) -> None:
         """Nothing to add."""
@@ -169,11 +149,8 @@ class OnePrompt(Undoable):
     def gather(self, rows: Tensor) -> Tensor:
         return self.prompts
 
-    def add_drift(self, rows: Tensor, step: Tensor) -> None:
-        self.drift = self.drift + step  # a new tensor, so that the old one can be put back
-
-    def add_move(self, rows: Tensor, step: Tensor) -> None:
-        self.moved = self.moved + step
+    def add(self, name: str, rows: Tensor, step: Tensor) -> None:
+        setattr(self, name, getattr(self, name) + step)  # a new tensor, so that the old one can be put back
 
     def stand_still(self, rows: Tensor, limit: float) -> bool:
         # What stands still does so for good: the device is not asked at every mini-batch.

@@ -85,11 +85,11 @@ def test_one_prompt_depends_on_the_seed_and_not_on_classes():
 
 
 def test_the_drift_of_one_prompt_adds_up_and_is_put_back():
-    pool = OnePrompt(length=1, dim=2, drift=3)
+    pool = OnePrompt(length=1, dim=2, kept={"drift": (3,)})
     assert pool.drift.shape == (1, 3) and not hasattr(OnePrompt(length=1, dim=2), "drift")
-    pool.add_drift(torch.tensor([0]), torch.tensor([1.0, 2, 3]))
+    pool.add("drift", torch.tensor([0]), torch.tensor([1.0, 2, 3]))
     undo = pool.undo_writes(torch.tensor([0]))
-    pool.add_drift(torch.tensor([0]), torch.tensor([0.5, 0, -4]))
+    pool.add("drift", torch.tensor([0]), torch.tensor([0.5, 0, -4]))
     assert pool.drift.tolist() == [[1.5, 2, -1]]
     undo()
     assert pool.drift.tolist() == [[1, 2, 3]]
