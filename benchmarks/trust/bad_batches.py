@@ -172,7 +172,7 @@ def harm(make: Callable[..., Any], case: Case) -> str | None:
         for one in (strategy, twin):
             feed(one, [case.minibatch(number, labels)])
     last = case.minibatch(100, case.after)
-    with _Calls(twin.model.backbone, "_embedding") as encodes:
+    with _Calls(twin.model.backbone, "_run") as encodes:
         feed(twin, [last])
     before = state(strategy)
 
@@ -188,7 +188,7 @@ def harm(make: Callable[..., Any], case: Case) -> str | None:
     else:
         loader = [bad]
         if case.kind == "memory in encode":
-            failing = _Calls(strategy.model.backbone, "_embedding", fail_at=case.call % encodes.count)
+            failing = _Calls(strategy.model.backbone, "_run", fail_at=case.call % encodes.count)
         elif case.kind == "memory in step":
             failing = _Calls(strategy.optimizer, "step", fail_at=0)
         else:

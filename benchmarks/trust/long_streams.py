@@ -67,5 +67,6 @@ def many_steps(steps: int, warm_up: int = 200) -> dict[str, object]:
 
 def _of_first_class(model: F2OCLModel) -> list[torch.Tensor]:
     state = model.optimizer.state[model.pool.prompts]
-    tensors = [model.pool.prompts.detach(), *state.values(), model.keys.sums, model.head.sums, model.head.counts]
+    tensors = [model.pool.prompts.detach(), *state.values(), model.keys.sums, model.head.counts]
+    tensors += [head.sums for head in model.head.heads]
     return [tensor[0].clone() for tensor in tensors]

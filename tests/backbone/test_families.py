@@ -51,7 +51,7 @@ def images(stock):
 
 
 def test_without_prompts_the_embedding_is_the_stock_models(stock, images):
-    backbone = PromptableViT(stock)
+    backbone = PromptableViT(stock, precision="float32")
     assert backbone.readout == READOUTS[stock.asked_for]
     with torch.no_grad():
         expected = stock.forward_head(stock.forward_features(backbone.prepare(images)), pre_logits=True)
@@ -62,7 +62,7 @@ def test_without_prompts_the_embedding_is_the_stock_models(stock, images):
 
 def test_prompts_stand_between_prefix_tokens_and_patches_without_a_position(stock, images):
     """Against the stock blocks, told that prompts are prefix tokens, which they leave unrotated."""
-    backbone, prompts = PromptableViT(stock), torch.randn(4, 3, stock.embed_dim)
+    backbone, prompts = PromptableViT(stock, precision="float32"), torch.randn(4, 3, stock.embed_dim)
     prefix, tokens = stock.num_prefix_tokens, backbone.tokens(images)
     x = torch.cat([tokens[:, :prefix], prompts, tokens[:, prefix:]], dim=1)
     angles = rotations(stock, 0)
@@ -92,7 +92,7 @@ def test_prompts_learn_and_a_file_with_its_backbone_opens(stock, images, tmp_pat
 
 
 def test_layers_hold_class_token_and_mean_patch(stock, images):
-    backbone = PromptableViT(stock)
+    backbone = PromptableViT(stock, precision="float32")
     prefix = stock.num_prefix_tokens
     parts, outputs = 1 + backbone.has_class_token, []
     hooks = [block.register_forward_hook(lambda block, args, output: outputs.append(output)) for block in stock.blocks]

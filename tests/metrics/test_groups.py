@@ -40,7 +40,7 @@ def test_accuracy_matrix(vit, digits, evaluator, online):
 
 
 def test_key_metrics(vit, digits, evaluator):
-    strategy = F2OCLStrategy(backbone=vit, prompt_length=3, evaluator=evaluator)
+    strategy = F2OCLStrategy(backbone=vit, prompt_length=3, head_features="z", evaluator=evaluator)
     metrics, T = run(strategy, digits)
     model = strategy.model
     np.testing.assert_allclose(evaluator.metrics[0].T, T)
@@ -83,7 +83,7 @@ def test_random_key_is_reproducible_and_not_the_oracle(vit, digits):
 @pytest.mark.parametrize("seed", [0, 3])
 def test_random_key_by_hand(seed, vit, digits, evaluator):
     """Each image under the prompt of a class drawn by the seed, whatever its label is."""
-    strategy = F2OCLStrategy(backbone=vit, prompt_length=3, seed=seed, evaluator=evaluator)
+    strategy = F2OCLStrategy(backbone=vit, prompt_length=3, head_features="z", seed=seed, evaluator=evaluator)
     train_online(strategy, digits.train_stream)
     metrics, model, shares = strategy.eval(digits.test_stream), strategy.model, []
     draw = generator(seed, "random-key")

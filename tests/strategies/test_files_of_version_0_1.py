@@ -18,7 +18,7 @@ from avalanche_f2ocl import (
 
 FOLDER = Path(__file__).parents[1] / "data" / "version_0_1"
 NEW = {
-    "F2OCLStrategy": {"fit": "squash"},
+    "F2OCLStrategy": {"fit": "squash", "head_features": "z"},
     "ViTNCM": {"fit": "squash", "blocks": 4, "blocks_per_head": 4, "vote": "equal"},
 }
 """What a strategy of today must be told to do as version 0.1 did."""

@@ -120,9 +120,10 @@ def test_classes_with_few_samples_are_left_out(vit, digits, path):
     assert torch.equal(loaded.model.class_ids, kept) and len(strategy.model.class_ids) == 3
     assert torch.equal(loaded.model.head.means(), strategy.model.head.means()[:2])
     assert torch.equal(loaded.model.pool.used("prompts"), strategy.model.pool.used("prompts")[:2])
-    last = strategy.model.head.used("sums")[2]
-    for tensor in read_model_file(path)[0].values():
-        assert not (tensor.dim() == 2 and tensor.shape[1] == 128 and (tensor == last).all(1).any())
+    for head in strategy.model.head.heads:
+        last = head.used("sums")[2]
+        for tensor in read_model_file(path)[0].values():
+            assert not (tensor.dim() == 2 and tensor.shape[1] == 128 and (tensor == last).all(1).any())
     with pytest.raises(ValueError, match="without 1 classes"):
         F2OCLStrategy(backbone=vit, evaluator=None, prompt_length=3).resume(path)
 
