@@ -10,7 +10,7 @@ import argparse
 import json
 from pathlib import Path
 
-from benchmarks.runs.launch import launch
+from benchmarks.runs.launch import launch_all
 from benchmarks.runs.runner import RESULTS
 from benchmarks.runs.tables import Runs, insert, load_runs, paired_difference, spread, write_rows
 
@@ -97,10 +97,7 @@ def main() -> None:
         for name in args.streams or data
         for method in args.methods
     ]
-    failed = launch(runs, args.jobs)
-    publish(args.results, list(data))
-    if failed:
-        raise SystemExit(f"{failed} of {len(runs)} runs failed")
+    launch_all(runs, args.jobs, lambda: publish(args.results, list(data)))
 
 
 if __name__ == "__main__":

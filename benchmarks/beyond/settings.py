@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 from statistics import mean
 
-from benchmarks.runs.launch import launch
+from benchmarks.runs.launch import launch_all
 from benchmarks.runs.runner import RESULTS
 from benchmarks.runs.tables import insert, load_runs, write_rows
 
@@ -77,10 +77,7 @@ def main() -> None:
         for variant in args.variants
         for method, options in [VARIANTS[variant]]
     ]
-    failed = launch(runs, args.jobs)
-    publish(args.results)
-    if failed:
-        raise SystemExit(f"{failed} of {len(runs)} runs failed")
+    launch_all(runs, args.jobs, lambda: publish(args.results))
 
 
 def publish(results: Path) -> None:

@@ -12,7 +12,7 @@ import json
 from itertools import chain
 from pathlib import Path
 
-from benchmarks.runs.launch import launch
+from benchmarks.runs.launch import launch_all
 from benchmarks.runs.runner import RESULTS
 from benchmarks.runs.tables import insert, load_runs, paired_difference, spread, write_rows
 
@@ -56,10 +56,7 @@ def main() -> None:
         for seed in args.seeds or seeds
         if args.methods is None or method in args.methods
     ]
-    failed = launch(runs, args.jobs)
-    publish(args.results)
-    if failed:
-        raise SystemExit(f"{failed} of {len(runs)} runs failed")
+    launch_all(runs, args.jobs, lambda: publish(args.results))
 
 
 def publish(results: Path) -> None:

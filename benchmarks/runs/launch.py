@@ -3,10 +3,22 @@
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from tqdm import tqdm
+
+
+def launch_all(runs: Sequence[Sequence[str]], jobs: int, publish: Callable[[], None]) -> None:
+    """:func:`launch`, and then ``publish()`` of what is there.
+
+    Raises:
+        SystemExit: a run failed; the others are done and published then.
+    """
+    failed = launch(runs, jobs)
+    publish()
+    if failed:
+        raise SystemExit(f"{failed} of {len(runs)} runs failed")
 
 
 def launch(runs: Sequence[Sequence[str]], jobs: int = 1) -> int:
