@@ -12,6 +12,19 @@ from benchmarks.runs.methods import METHODS
 from benchmarks.runs.variants import run_variants, variants_parser, variants_table
 
 
+def folder_name(value) -> str:
+    """JSON, but strings without quotation marks: Windows takes none in a file's name."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def in_order(name: str) -> tuple:
+    """Numbers by size, then other names by the alphabet."""
+    try:
+        return (0, float(name))
+    except ValueError:
+        return (1, name)
+
+
 def main() -> None:
     parser = variants_parser(__doc__, seeds=[3])
     parser.add_argument("--method", required=True, choices=METHODS)
@@ -19,9 +32,9 @@ def main() -> None:
     parser.add_argument("--values", nargs="+", required=True, type=json.loads, help="as JSON")
     args = parser.parse_args()
     table = f"sweep-{args.method}-{args.option}"
-    run_variants(table, {json.dumps(value): (args.method, {args.option: value}) for value in args.values}, args)
+    run_variants(table, {folder_name(value): (args.method, {args.option: value}) for value in args.values}, args)
     folder = args.results / table
-    values = sorted((path.name for path in folder.iterdir() if path.is_dir()), key=json.loads)
+    values = sorted((path.name for path in folder.iterdir() if path.is_dir()), key=in_order)
     print(variants_table(folder, values, args.option))
 
 
