@@ -34,6 +34,7 @@ _HOMES = {
     "long_tailed_stream": "streams.boundary_free",
     "online_stream": "streams.online",
     "recurring_stream": "streams.boundary_free",
+    "register": "extensions",
     "run_anytime": "evaluation.anytime",
     "run_online": "evaluation.by_groups",
     "shuffled_stream": "streams.boundary_free",

@@ -3,6 +3,7 @@ from avalanche_f2ocl.baselines.frozen import ViTNCM as ViTNCM
 from avalanche_f2ocl.config import F2OCLConfig as F2OCLConfig
 from avalanche_f2ocl.evaluation.anytime import run_anytime as run_anytime
 from avalanche_f2ocl.evaluation.by_groups import run_online as run_online
+from avalanche_f2ocl.extensions import register as register
 from avalanche_f2ocl.metrics.f2ocl import f2ocl_metrics as f2ocl_metrics
 from avalanche_f2ocl.metrics.training import training_metrics as training_metrics
 from avalanche_f2ocl.models.export import export_prediction as export_prediction

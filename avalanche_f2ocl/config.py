@@ -10,6 +10,8 @@ from avalanche_f2ocl.options import (
     FrozenFeatures,
     HeadFeatures,
     HeadOptions,
+    PromptAssignment,
+    PromptElection,
     PromptInit,
     PromptPosition,
 )
@@ -73,9 +75,10 @@ class F2OCLConfig(HeadOptions, EncoderOptions):
             embedding: the loss falls by encoding the label instead of the image, and predictions are
             then just the nearest key's class. ``"shared"``, which the paper does not have, trains one prompt on
             all mini-batches and encodes every image under it: no key is asked, and the embedding means the same for
-            every class.
+            every class. Or a class of your own, see docs/extending.md.
         prompt_election: whose prompt the mini-batch gets: ``"sample"``, the class of a random sample;
-            ``"majority"``, the most frequent class; ``"seen"``, any class seen so far.
+            ``"majority"``, the most frequent class; ``"seen"``, any class seen so far; or a function of your own, see
+            docs/extending.md.
         prompt_init: ``"uniform"`` in [-1, 1), ``"normal"`` with deviation 0.02, or ``"zeros"``.
         prompt_position: ``"cls"`` adds the class token's position embedding to prompts.
         key_update: ``"mean"``, running mean of the unprompted embeddings; ``"gradient"``, one gradient
@@ -84,11 +87,11 @@ class F2OCLConfig(HeadOptions, EncoderOptions):
         compensate_drift: whether embeddings are taken relative to what the steps of their prompt have moved them by
             so far, on the mean over the mini-batch of each step; so sums of earlier mini-batches stay comparable with
             later ones while prompts move. Not in the paper. Not for ``"label"``, whose prompts carry the label, nor for
-            the election ``"seen"``.
+            elections of other classes than the mini-batch's, ``"seen"`` and your own.
         max_drift: a prompt takes no more steps once they have moved the embeddings, mini-batch by mini-batch, by this
             share of their spread, all steps added up; so no sum is further than that from what it would be under the
             prompt as it is now, and what comes after needs no backward pass. None: prompts never stop. Not in the
-            paper. Like ``compensate_drift`` not for ``"seen"``.
+            paper. Not for the same elections as ``compensate_drift``.
         zoom: passes with prompts see the middle 1 / zoom of each side, enlarged; 1 for the whole image, as in the
             paper.
         negatives: see :func:`avalanche_f2ocl.losses.contrastive_prompt_loss`.
@@ -116,8 +119,8 @@ class F2OCLConfig(HeadOptions, EncoderOptions):
     temperature: float = 0.2
     passes: int = 1
     keys: int = 1
-    prompt_assignment: Literal["batch", "label", "shared"] = "batch"
-    prompt_election: Literal["sample", "majority", "seen"] = "sample"
+    prompt_assignment: PromptAssignment = "batch"
+    prompt_election: PromptElection = "sample"
     prompt_init: PromptInit = "uniform"
     prompt_position: PromptPosition = "none"
     key_update: Literal["mean", "gradient"] = "mean"
@@ -151,11 +154,14 @@ class F2OCLConfig(HeadOptions, EncoderOptions):
         check_number("zoom", self.zoom)
         if not 1 <= self.zoom <= MAX_ZOOM:
             raise ValueError(f"zoom={self.zoom!r}: must be from 1 to {MAX_ZOOM}")
-        label, seen = self.prompt_assignment == "label", self.prompt_election == "seen"
+        label = self.prompt_assignment == "label"
+        # What is kept of a prompt is noted, to be put back, for the mini-batch's classes alone.
+        elects = self.prompt_assignment not in ("label", "shared")
+        anywhere = elects and self.prompt_election not in ("sample", "majority")
         if label and self.head_features == "either":
             raise ValueError("head_features='either' does not go with prompt_assignment='label': allowed is 'z'")
-        if self.compensate_drift and (label or (seen and self.prompt_assignment == "batch")):
-            name, value = ("prompt_assignment", "label") if label else ("prompt_election", "seen")
+        if self.compensate_drift and (label or anywhere):
+            name, value = ("prompt_assignment", "label") if label else ("prompt_election", self.prompt_election)
             raise ValueError(f"compensate_drift=True does not go with {name}={value!r}")
-        if self.max_drift is not None and seen and self.prompt_assignment == "batch":
-            raise ValueError(f"max_drift={self.max_drift!r} does not go with prompt_election='seen'")
+        if self.max_drift is not None and anywhere:
+            raise ValueError(f"max_drift={self.max_drift!r} does not go with prompt_election={self.prompt_election!r}")

@@ -13,13 +13,15 @@ from avalanche_f2ocl.options import (
     Capture,
     Fit,
     FrozenFeatures,
+    HeadChoice,
     HeadFeatures,
-    HeadName,
     Inputs,
     Metric,
     Normalise,
     Precision,
     Priors,
+    PromptAssignment,
+    PromptElection,
     PromptInit,
     PromptPosition,
     Readout,
@@ -47,7 +49,7 @@ class EncoderKeywords(PlaceKeywords, total=False):
 
 
 class _HeadKeywords(EncoderKeywords, total=False):
-    head: HeadName
+    head: HeadChoice
     blocks: int | None
     blocks_per_head: int | None
     grid: int
@@ -78,8 +80,8 @@ class F2OCLKeywords(_HeadKeywords, total=False):
     temperature: float
     passes: int
     keys: int
-    prompt_assignment: Literal["batch", "label", "shared"]
-    prompt_election: Literal["sample", "majority", "seen"]
+    prompt_assignment: PromptAssignment
+    prompt_election: PromptElection
     prompt_init: PromptInit
     prompt_position: PromptPosition
     key_update: Literal["mean", "gradient"]

@@ -1,13 +1,17 @@
 """What options there are, each declared once: name, type with what is allowed, default, check."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from avalanche_f2ocl.arguments import check_choice, check_int, check_positive, check_positive_int, check_share
+from avalanche_f2ocl.extensions import EXTENSIBLE, known_name
 
 DEFAULT_BACKBONE = "vit_base_patch16_224.augreg_in21k"
 
 Readout = Literal["auto", "cls", "prompt", "patch"]
+PromptAssignment = Literal["batch", "label", "shared"] | Callable[..., Any]
+PromptElection = Literal["sample", "majority", "seen"] | Callable[..., Any]
 PromptInit = Literal["uniform", "normal", "zeros"]
 PromptPosition = Literal["none", "cls"]
 Normalise = Literal["backbone", "unit"]
@@ -17,6 +21,7 @@ Interpolation = Literal["bicubic", "bilinear"]
 Precision = Literal["auto", "float32", "bfloat16"]
 Capture = Literal["auto", True, False]
 HeadName = Literal["ncm", "lda", "ridge"]
+HeadChoice = HeadName | Callable[..., Any]
 HeadFeatures = Literal["z", "q", "zq", "either", "layers", "ensemble"]
 FrozenFeatures = Literal["q", "layers"]
 Metric = Literal["cosine", "euclidean"]
@@ -31,12 +36,19 @@ def choices(config: Any) -> dict[str, tuple[Any, ...]]:
         >>> choices(HeadOptions)["metric"]
         ('cosine', 'euclidean')
     """
-    return {name: get_args(hint) for name, hint in get_type_hints(config).items() if get_origin(hint) is Literal}
+    listed = {}
+    for name, hint in get_type_hints(config).items():
+        for part in (hint, *get_args(hint)):  # those of a union, too
+            if get_origin(part) is Literal:
+                listed[name] = get_args(part)
+    return listed
 
 
 @dataclass(frozen=True)
 class Options:
     """Base of options: what a field's type lists is checked at construction.
+
+    A class or function of a user's own becomes its name, see :func:`avalanche_f2ocl.extensions.register`.
 
     Raises:
         TypeError: a number of the wrong type.
@@ -45,7 +57,11 @@ class Options:
 
     def __post_init__(self) -> None:
         for name, allowed in choices(type(self)).items():
-            check_choice(name, getattr(self, name), allowed)
+            value = getattr(self, name)
+            if name in EXTENSIBLE:
+                object.__setattr__(self, name, known_name(name, value, allowed))
+            else:
+                check_choice(name, value, allowed)
 
 
 @dataclass(frozen=True)
@@ -89,7 +105,8 @@ class HeadOptions(Options):
 
     Args:
         head: ``"ncm"``, nearest class mean; ``"lda"``, linear discriminant analysis; ``"ridge"``, ridge regression of
-            one-hot labels. The last two are solved when a prediction is asked for after an update.
+            one-hot labels. The last two are solved when a prediction is asked for after an update. Or a class of your
+            own, see docs/extending.md.
         head_features: ``"z"``, the embedding under prompts; ``"q"``, the one without; ``"zq"``, both; ``"either"``,
             both with a head each, and z has a say once it has proved better, see
             :class:`avalanche_f2ocl.heads.EitherHead`; ``"layers"``, class token and mean patches after blocks, from
@@ -113,7 +130,7 @@ class HeadOptions(Options):
         True
     """
 
-    head: HeadName = "ncm"
+    head: HeadChoice = "ncm"
     head_features: HeadFeatures = "z"
     blocks: int | None = None
     blocks_per_head: int | None = None

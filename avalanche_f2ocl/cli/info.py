@@ -24,6 +24,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         "classes_left_out": values["classes_left_out"],
         "resolved": values.get("resolved", {}),
         "options": values["options"],
+        "needs": values.get("needs", {}),
     }
 
 
@@ -45,6 +46,8 @@ def text(result: dict[str, Any]) -> str:
     ]
     if images:
         lines.append(f"images      {sum(images)}, {min(images)} to {max(images)} a class; none is in the file")
+    if result["needs"]:
+        lines.append("needs       " + ", ".join(f"{option} {name}" for option, name in result["needs"].items()))
     if result["classes_left_out"]:
         lines.append(f"left out    {result['classes_left_out']} rare classes")
     return "\n".join(map(one_line, [*lines, f"size        {result['bytes'] / 1e6:.1f} MB"]))

@@ -53,7 +53,7 @@ class EnsembleHead(ClassRows):
         check_choice("vote", vote, ("evidence", "equal"))
         self.register_rows("counts", dtype=torch.int64)
         self.heads, self.vote = nn.ModuleList(heads), vote  # type: ignore[arg-type]
-        self.widths = [head.sums.shape[1] for head in self.heads]
+        self.widths = [head.means().shape[1] for head in self.heads]
 
     def add_rows(self, count: int) -> slice:
         for head in self.heads:

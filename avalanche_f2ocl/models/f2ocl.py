@@ -22,7 +22,7 @@ from avalanche_f2ocl.options import DEFAULT_BACKBONE
 from avalanche_f2ocl.signatures import option_defaults, spelled_out
 from avalanche_f2ocl.state.class_means import ClassMeans
 from avalanche_f2ocl.state.keys import GradientKeys, Keys, MeanKeys, key_scores
-from avalanche_f2ocl.state.prompts import OnePrompt, PromptPool, Prompts
+from avalanche_f2ocl.state.prompts import Prompts, make_prompts
 from avalanche_f2ocl.state.row_adam import RowAdam
 
 
@@ -70,10 +70,10 @@ class F2OCLModel(SavedModel):
         self.z_means = None if config.head_features == "z" else ClassMeans(dim)
         if config.head == "ncm" and config.metric == "cosine":
             self.temperature = config.temperature
-        make_prompts = OnePrompt if config.prompt_assignment == "shared" else PromptPool
         kept: dict[str, tuple[int, ...]] = {"drift": (dim + sum(self.plan.widths),)} if config.compensate_drift else {}
         kept |= {} if config.max_drift is None else {"moved": ()}
-        self.pool = make_prompts(config.prompt_length, dim, config.prompt_init, config.seed, kept)
+        shape = config.prompt_length, dim
+        self.pool = make_prompts(config.prompt_assignment, *shape, config.prompt_init, config.seed, kept)
         self.drift = DriftCompensation(self.pool, dim) if config.compensate_drift else NoCompensation()
         mean_keys = config.key_update == "mean"
         self.keys = MeanKeys(dim) if mean_keys else GradientKeys(dim, config.key_lr, config.seed)
@@ -217,7 +217,7 @@ class F2OCLModel(SavedModel):
             if self.config.prompt_assignment == "label":
                 batch.prompt_rows = batch.class_rows
             else:
-                row = self.pool.elect(batch.host_rows, self.config.prompt_election, self.batches)
+                row = self.pool.elect(batch.host_rows, str(self.config.prompt_election), self.batches)
                 batch.prompt_rows = row.to(batch.rows.device, non_blocking=True)
         return batch.prompt_rows
 

@@ -11,6 +11,7 @@ from torch import Tensor
 from avalanche_f2ocl.arguments import check_positive_int
 from avalanche_f2ocl.backbone.families import AnyViT
 from avalanche_f2ocl.backbone.weights import vit_from_state
+from avalanche_f2ocl.extensions import EXTENSIBLE, find, needs
 from avalanche_f2ocl.heads.ensemble import EnsembleHead
 from avalanche_f2ocl.heads.second_moments import SecondMomentHead
 from avalanche_f2ocl.heads.solution import take_solution
@@ -111,6 +112,7 @@ def write_model_file(
         "format": FORMAT,
         "strategy": learned.kind,
         "options": dict(options),
+        "needs": needs(options),
         "backbone": {
             "name": model.backbone.name,
             "image_size": model.backbone.image_size,
@@ -155,6 +157,17 @@ def _since_0_1(options: Mapping[str, Any]) -> dict[str, Any]:
         own = {field.name: field.default for field in fields(HeadOptions)}
         did |= {name: own[name] for name in ("blocks", "blocks_per_head", "grid", "vote") if name not in did}
     return did | ({"max_drift": None, "zoom": 1.0} if "key_update" in options else {})
+
+
+def check_needs(values: Mapping[str, Any], path: str | Path) -> None:
+    """Raises ``ValueError`` naming what of a file's options is a user's own and not known here."""
+    for option, name in values.get("needs", {}).items():
+        if option in EXTENSIBLE and find(option, name) is None:
+            raise ValueError(
+                f"{str(path)!r} needs {option}={name!r}, which is not of avalanche_f2ocl: import it and call "
+                f"avalanche_f2ocl.register({option!r}, ...) first, or install the package that declares it. No code is "
+                "imported because a file names it"
+            )
 
 
 def holds_backbone(path: str | Path) -> bool:

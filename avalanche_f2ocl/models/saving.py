@@ -11,7 +11,14 @@ from avalanche_f2ocl.backbone.devices import default_device
 from avalanche_f2ocl.heads.head import SumHead
 from avalanche_f2ocl.heads.second_moments import SecondMomentHead
 from avalanche_f2ocl.models.base import BaseModel
-from avalanche_f2ocl.models.model_file import Learned, read_model_file, restore, saved_backbone, write_model_file
+from avalanche_f2ocl.models.model_file import (
+    Learned,
+    check_needs,
+    read_model_file,
+    restore,
+    saved_backbone,
+    write_model_file,
+)
 from avalanche_f2ocl.models.resolved import decided_otherwise, resolved
 from avalanche_f2ocl.options import Precision
 from avalanche_f2ocl.state.rows import ClassRows
@@ -80,7 +87,8 @@ class SavedModel(BaseModel):
 
         Raises:
             FileNotFoundError: no such file.
-            ValueError: damaged, of another version or kind, or learned on other weights.
+            ValueError: damaged, of another version or kind, learned on other weights, or with a head, prompts or an
+                election of a user's own that is not known here.
 
         Example:
             >>> import os, tempfile
@@ -96,6 +104,7 @@ class SavedModel(BaseModel):
         tensors, values = read_model_file(path)
         if values["strategy"] != cls.saved_as:
             raise ValueError(f"{str(path)!r} is of {values['strategy']}: {cls.__name__} reads files of {cls.saved_as}")
+        check_needs(values, path)
         if backbone is None:
             backbone = saved_backbone(tensors, values)
         size = {} if isinstance(backbone, nn.Module) else {"image_size": values["backbone"]["image_size"]}

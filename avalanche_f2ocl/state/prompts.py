@@ -3,11 +3,12 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import torch
 from torch import Tensor, nn
 
+from avalanche_f2ocl.extensions import check_made, found
 from avalanche_f2ocl.rng import generator
 from avalanche_f2ocl.state.rows import ClassRows, Undoable
 
@@ -169,6 +170,25 @@ class OnePrompt(Undoable):
             setattr(self, name, tensor)
 
 
+def make_prompts(
+    assignment: Any, length: int, dim: int, init: str = "uniform", seed: int = 0, kept: Shapes = MappingProxyType({})
+) -> Prompts:
+    """The prompts of ``prompt_assignment``; other arguments as of :class:`PromptPool`.
+
+    Raises:
+        TypeError: a user's class has made something that is no :class:`Prompts`.
+
+    Example:
+        >>> type(make_prompts("shared", length=4, dim=8)).__name__
+        'OnePrompt'
+    """
+    own: dict[str, Any] = {"batch": PromptPool, "label": PromptPool, "shared": OnePrompt}
+    pool: Any = (own.get(assignment) or found("prompt_assignment", assignment))(length, dim, init, seed, kept)
+    attributes = ("prompts", "found_by_key", "add_classes", "used", "elect", "gather", "add", "stand_still", *kept)
+    check_made("prompt_assignment", assignment, pool, Undoable, attributes)
+    return pool
+
+
 def initial_prompt(init: str, shape: tuple[int, ...], draw: torch.Generator) -> Tensor:
     """A prompt's first values, float32 on the CPU.
 
@@ -191,11 +211,15 @@ def elect(rows: Tensor, num_rows: int, election: str, draw: torch.Generator) -> 
         rows: rows of the samples' classes, ``(B,)`` int64 on the CPU.
         num_rows: classes so far.
         election: ``"sample"``, the class of a random sample; ``"majority"``, the most frequent class,
-            the oldest of those that tie; ``"seen"``, any class so far.
+            the oldest of those that tie; ``"seen"``, any class so far; or the name of a user's function, which is
+            called with the other arguments.
         draw: generator for this mini-batch.
 
     Returns:
         ``(1,)`` int64 on the CPU.
+
+    Raises:
+        ValueError: a user's function elected something else than one row in use.
 
     Example:
         >>> elect(torch.tensor([2, 0, 2]), 3, "majority", torch.Generator())
@@ -205,4 +229,9 @@ def elect(rows: Tensor, num_rows: int, election: str, draw: torch.Generator) -> 
         return rows[torch.randint(len(rows), (1,), generator=draw)]
     if election == "majority":
         return torch.bincount(rows).argmax(0, keepdim=True)
-    return torch.randint(num_rows, (1,), generator=draw)
+    if election == "seen":
+        return torch.randint(num_rows, (1,), generator=draw)
+    row = found("prompt_election", election)(rows, num_rows, draw)
+    if not (isinstance(row, Tensor) and row.shape == (1,) and row.dtype == torch.int64 and 0 <= row < num_rows):
+        raise ValueError(f"prompt_election={election!r} elected {row!r}: must be one row, (1,) int64 below {num_rows}")
+    return row

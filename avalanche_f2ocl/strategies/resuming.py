@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor, nn
 
-from avalanche_f2ocl.models.model_file import read_model_file, saved_backbone
+from avalanche_f2ocl.models.model_file import check_needs, read_model_file, saved_backbone
 from avalanche_f2ocl.models.resolved import decided_otherwise, resolved
 from avalanche_f2ocl.ranks import wait_for_all
 from avalanche_f2ocl.strategies.known_evaluations import Evaluation, KnownEvaluations, describe
@@ -100,9 +100,11 @@ class Resumable:
 
         Raises:
             FileNotFoundError: no such file.
-            ValueError: damaged, of another version or strategy, or learned on other weights.
+            ValueError: damaged, of another version or strategy, learned on other weights, or with a head, prompts or
+                an election of a user's own that is not known here.
         """
         tensors, values = read_model_file(path)
+        check_needs(values, path)
         if backbone is None:
             backbone = saved_backbone(tensors, values)
         size = {} if isinstance(backbone, nn.Module) else {"image_size": values["backbone"]["image_size"]}
