@@ -27,6 +27,7 @@ _HOMES = {
     "class_incremental_stream": "streams.class_incremental",
     "domain_incremental_stream": "streams.domain_incremental",
     "drifting_stream": "streams.boundary_free",
+    "export_onnx": "models.onnx",
     "export_prediction": "models.export",
     "f2ocl_metrics": "metrics.f2ocl",
     "held_bytes": "rehearsal.check",

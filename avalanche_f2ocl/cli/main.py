@@ -8,7 +8,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,11 +52,14 @@ def _parser() -> argparse.ArgumentParser:
         prog="f2ocl", description="Learn classes online from images, without keeping any.", allow_abbrev=False
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="train | eval | predict | info")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="train | eval | predict | info | export")
 
-    def command(name: str, help: str) -> argparse.ArgumentParser:
+    def command(name: str, help: str, **forms: str) -> argparse.ArgumentParser:
         own = commands.add_parser(name, help=help, description=help, allow_abbrev=False)
-        own.add_argument("--json", action="store_true", help="print one JSON value instead of text")
+        own.set_defaults(form="text")
+        group = own.add_mutually_exclusive_group()
+        for form, told in {"json": "print one JSON value instead of text", **forms}.items():
+            group.add_argument(f"--{form}", dest="form", action="store_const", const=form, help=told)
         return own
 
     def common(own: argparse.ArgumentParser, batch_size: int) -> None:
@@ -102,7 +105,10 @@ def _parser() -> argparse.ArgumentParser:
     evaluate.add_argument("--hold-out", type=_share, metavar="SHARE", help="only what `train --hold-out` left out")
     common(evaluate, 128)
 
-    predict = command("predict", "The likeliest classes of images: a line each.")
+    predict = command(
+        "predict", "The likeliest classes of images: a line each.",
+        jsonl="a JSON object a line", csv="a header, and a row an image",
+    )  # fmt: skip
     predict.add_argument("file", type=Path, help="what `f2ocl train` or strategy.save wrote")
     predict.add_argument("images", nargs="+", help="image files, folders, zips or tars")
     predict.add_argument("--topk", type=_positive, default=1, help="classes an image; default %(default)s")
@@ -110,6 +116,12 @@ def _parser() -> argparse.ArgumentParser:
 
     info = command("info", "What a saved learner is.")
     info.add_argument("file", type=Path)
+
+    export = command("export", "Write the prediction to an ONNX file, and check it in ONNX Runtime.")
+    export.add_argument("file", type=Path, help="what `f2ocl train` or strategy.save wrote")
+    export.add_argument("out", type=Path, help="file to write, ending in .onnx")
+    export.add_argument("--overwrite", action="store_true", help="replace the file if there is one")
+    export.add_argument("--weights", help="local checkpoint of the backbone")
     return parser
 
 
@@ -128,14 +140,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     args = _parser().parse_args(argv)
     # Not before the arguments are right: torch takes seconds.
-    from avalanche_f2ocl.cli import evaluate, info, predict, train
+    from avalanche_f2ocl.cli import evaluate, export, info, predict, train
+    from avalanche_f2ocl.cli.formats import print_result
     from avalanche_f2ocl.cli.stopping import Stopped
 
-    module: Any = {"train": train, "eval": evaluate, "predict": predict, "info": info}[args.command]
+    modules: Any = {"train": train, "eval": evaluate, "predict": predict, "info": info, "export": export}
+    module = modules[args.command]
     if hasattr(sys.stdout, "reconfigure"):  # names of files may hold what is no text
         sys.stdout.reconfigure(errors="surrogateescape" if os.name == "posix" else "backslashreplace")
     try:
-        _print(module.run(args), module, args.json)
+        print_result(module.run(args), module.text, args.form)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or it would fail again at exit
         return 128 + _SIGPIPE
@@ -145,26 +159,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print(f"f2ocl {args.command}: interrupted", file=sys.stderr)
         return 130
-    except (OSError, TypeError, ValueError, RuntimeError, MemoryError) as error:
+    except (ImportError, OSError, TypeError, ValueError, RuntimeError, MemoryError) as error:
         print(f"f2ocl {args.command}: {' '.join(str(error).split())}", file=sys.stderr)
         return 1
     return 0
-
-
-def _print(result: Any, module: Any, as_json: bool) -> None:
-    """Prints a result, or one after the other as they come: a line each, or the elements of one JSON list."""
-    if not isinstance(result, Iterator):
-        print(json.dumps(result) if as_json else module.text(result), flush=True)
-        return
-    if not as_json:
-        for one in result:
-            print(module.text(one), flush=True)
-        return
-    before = "["
-    for one in result:
-        print(before + json.dumps(one), end="", flush=True)
-        before = ",\n"
-    print("]" if before != "[" else "[]", flush=True)
 
 
 if __name__ == "__main__":

@@ -9,30 +9,30 @@ from avalanche_f2ocl.models.saving import SavedModel
 _MARGIN = 1 << 24  # bytes left for others
 
 
-def check_place(path: Path, replace: bool) -> None:
+def check_place(path: Path, replace: bool, go_on: bool = True) -> None:
     """Checks that a file can be written.
 
     Args:
         path: of the file.
         replace: whether there may be one.
+        go_on: whether the command has ``--from``.
 
     Raises:
         OSError: there is no such folder, nothing can be written there, it is a folder itself, or a file is there that
             must not be replaced.
     """
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"--out {str(path)!r}: there is no folder {str(path.parent)!r}")
+        raise FileNotFoundError(f"{str(path)!r}: there is no folder {str(path.parent)!r}")
     if path.is_dir():
-        raise IsADirectoryError(f"--out {str(path)!r}: is a folder; give the name of a file")
+        raise IsADirectoryError(f"{str(path)!r}: is a folder; give the name of a file")
     if path.exists() and not replace:
-        raise FileExistsError(
-            f"--out {str(path)!r}: there is such a file; --from {path} goes on with it, --overwrite replaces it"
-        )
+        hint = f"--from {path} goes on with it, " if go_on else ""
+        raise FileExistsError(f"{str(path)!r}: there is such a file; {hint}--overwrite replaces it")
     try:
         with tempfile.TemporaryFile(dir=path.parent):
             pass
     except OSError as error:
-        raise OSError(f"--out {str(path)!r}: nothing can be written to {str(path.parent)!r} ({error})") from error
+        raise OSError(f"{str(path)!r}: nothing can be written to {str(path.parent)!r} ({error})") from error
 
 
 def check_space(path: Path, model: SavedModel, new_classes: int, backbone: bool) -> None:
@@ -44,5 +44,5 @@ def check_space(path: Path, model: SavedModel, new_classes: int, backbone: bool)
     free = shutil.disk_usage(path.parent).free
     if free < needed:
         raise OSError(
-            f"--out {str(path)!r}: needs {needed / 1e6:.0f} MB, and {str(path.parent)!r} has {free / 1e6:.0f} MB left"
+            f"{str(path)!r}: needs {needed / 1e6:.0f} MB, and {str(path.parent)!r} has {free / 1e6:.0f} MB left"
         )

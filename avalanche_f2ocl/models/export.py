@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.export import Dim, ExportedProgram
 
+from avalanche_f2ocl.backbone.vit import PromptableViT
 from avalanche_f2ocl.models.base import BaseModel
 from avalanche_f2ocl.state.rows import ClassRows
 
@@ -48,12 +49,7 @@ def export_prediction(model: BaseModel, example: Tensor) -> ExportedProgram:
         True
     """
     model.predict(example)  # raises
-    # A copy, since a program refers to the tensors it was made of; of what learns, not of the backbone.
-    kept: dict[int, Any] = {id(model.backbone): model.backbone, id(model.optimizer): None, id(model.followers): []}
-    model = deepcopy(model, kept)
-    for part in model.modules():
-        if isinstance(part, ClassRows):
-            part.freeze()
+    model = frozen_copy(model)
     model.predict(example)  # solves the head
     # One image would be taken for a fixed size.
     example = example.expand(2, -1, -1, -1) if len(example) == 1 else example
@@ -61,3 +57,19 @@ def export_prediction(model: BaseModel, example: Tensor) -> ExportedProgram:
         return torch.export.export(
             _Prediction(model), (example,), dynamic_shapes={"images": {0: Dim("batch", min=1)}}, strict=False
         )
+
+
+def frozen_copy(model: BaseModel, backbone: PromptableViT | None = None) -> BaseModel:
+    """A copy that only predicts, since a program refers to the tensors it is made of.
+
+    Args:
+        model: stays as it is.
+        backbone: of the copy, which goes to its device; default the model's own, not copied.
+    """
+    backbone = backbone or model.backbone
+    kept: dict[int, Any] = {id(model.backbone): backbone, id(model.optimizer): None, id(model.followers): []}
+    model = deepcopy(model, kept).to(backbone.device)
+    for part in model.modules():
+        if isinstance(part, ClassRows):
+            part.freeze()
+    return model
