@@ -13,7 +13,7 @@ from avalanche_f2ocl.baselines import (
     LinearStrategy,
     LwF,
     RandomPrompt,
-    SharedPrompt,
+    SinglePrompt,
 )
 from avalanche_f2ocl.config import PRESETS
 from avalanche_f2ocl.signatures import option_defaults, spelled_out
@@ -21,7 +21,7 @@ from avalanche_f2ocl.strategies.base import BaseStrategy
 
 MODELS = [F2OCLModel, FrozenModel]
 STRATEGIES = [
-    F2OCLStrategy, FrozenBackbone, ViTNCM, RandomPrompt, LinearStrategy, ER, LwF, L2P, DualPrompt, SharedPrompt,
+    F2OCLStrategy, FrozenBackbone, ViTNCM, RandomPrompt, LinearStrategy, ER, LwF, L2P, DualPrompt, SinglePrompt,
 ]  # fmt: skip
 
 

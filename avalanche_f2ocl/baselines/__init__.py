@@ -7,7 +7,7 @@ from avalanche_f2ocl.baselines.l2p import L2P
 from avalanche_f2ocl.baselines.linear import LinearStrategy
 from avalanche_f2ocl.baselines.lwf import LwF
 from avalanche_f2ocl.baselines.random_prompt import RandomPrompt
-from avalanche_f2ocl.baselines.shared_prompt import SharedPrompt
+from avalanche_f2ocl.baselines.single_prompt import SinglePrompt
 
 __all__ = [
     "ER",
@@ -17,6 +17,6 @@ __all__ = [
     "LinearStrategy",
     "LwF",
     "RandomPrompt",
-    "SharedPrompt",
+    "SinglePrompt",
     "ViTNCM",
 ]

@@ -2,13 +2,15 @@
 
 from dataclasses import dataclass
 
-from torch import Tensor, nn
+from torch import nn
 from typing_extensions import Unpack
 
 from avalanche_f2ocl.arguments import check_positive_int
 from avalanche_f2ocl.baselines.key_pool import KeyPool
+from avalanche_f2ocl.baselines.keyed import KeyedConfig, KeyedKeywords, KeyedModel
 from avalanche_f2ocl.baselines.prefix import check_blocks, prefix_tuning
-from avalanche_f2ocl.baselines.prompted import Prompted, PromptedConfig, PromptedKeywords, PromptedModel
+from avalanche_f2ocl.baselines.prompted import Prompted
+from avalanche_f2ocl.models.batch import ImageView
 from avalanche_f2ocl.rng import generator
 from avalanche_f2ocl.state.prompts import initial_prompt
 from avalanche_f2ocl.strategies.base import BaseStrategy
@@ -18,7 +20,7 @@ G_BLOCKS, E_BLOCKS = (0, 1), (2, 3, 4)
 
 
 @dataclass(frozen=True)
-class DualPromptConfig(PromptedConfig):
+class DualPromptConfig(KeyedConfig):
     """Options of DualPrompt, checked at construction.
 
     Args:
@@ -28,8 +30,8 @@ class DualPromptConfig(PromptedConfig):
         classifier: ``"linear"``, or ``"ncm"`` (DualPrompt-NCM of the F2OCL paper, which does not say how its
             prompts are trained; here by the linear head).
         lr: Adam's step size; the default comes from a sweep, see benchmarks/README.md.
-        mask_logits, prompt_init, readout, normalise, inputs, precision, seed: as
-            :class:`avalanche_f2ocl.baselines.prompted.PromptedConfig`.
+        mask_logits, prompt_init, passes, augment, readout, normalise, inputs, precision, seed: as
+            :class:`avalanche_f2ocl.baselines.keyed.KeyedConfig`.
 
     Raises:
         TypeError, ValueError: an option out of range.
@@ -50,7 +52,7 @@ class DualPromptConfig(PromptedConfig):
             check_positive_int(name, getattr(self, name))
 
 
-class DualPromptKeywords(PromptedKeywords, total=False):
+class DualPromptKeywords(KeyedKeywords, total=False):
     """Of :class:`DualPrompt`."""
 
     config: DualPromptConfig | None
@@ -78,7 +80,7 @@ class DualPrompts(nn.Module):
         self.expert = KeyPool(pool_size, (len(E_BLOCKS), 2, e_length, dim), dim, init, seed)
 
 
-class DualPromptModel(PromptedModel):
+class DualPromptModel(KeyedModel):
     """Prefix-tunes the backbone by the G-prompt and the E-prompt of the nearest key.
 
     Args:
@@ -105,13 +107,13 @@ class DualPromptModel(PromptedModel):
         sizes = config.pool_size, config.g_length, config.e_length
         return DualPrompts(self.backbone.embed_dim, *sizes, config.prompt_init, config.seed)
 
-    def embed(self, tokens: Tensor, q: Tensor) -> Prompted:
-        rows, similarity = self.prompts.expert.nearest(q, count=1)
+    def embed(self, view: ImageView) -> Prompted:
+        rows, similarity = self.prompts.expert.nearest(view.q, count=1)
         chosen = self.prompts.expert.prompts[rows.squeeze(1)]
         prefixes = {block: prefix.unsqueeze(0) for block, prefix in zip(G_BLOCKS, self.prompts.general, strict=True)}
         prefixes |= dict(zip(E_BLOCKS, chosen.unbind(1), strict=True))
         with prefix_tuning(self.backbone.vit.blocks, prefixes):
-            z = self.backbone.encode_tokens(tokens)
+            z = self.backbone.encode_tokens(view.tokens)
         return Prompted(z, similarity, rows)
 
 
@@ -122,7 +124,7 @@ class DualPrompt(BaseStrategy):
     lengths, key loss and Adam are the paper's; a length counts the keys and as many values, as in its published
     code. The E-prompt, there the current task's in training, is chosen by key in training as in testing, from a
     pool of ten (there one for each of ten tasks). Left out, because a stream without boundaries has no place for
-    it: class masks by task. Left out too: augmentation and clipping of gradients.
+    it: class masks by task. Left out too: clipping of gradients.
 
     Args:
         backbone: of at least five blocks; as :class:`avalanche_f2ocl.F2OCLStrategy`.

@@ -2,18 +2,19 @@
 
 from dataclasses import dataclass
 
-from torch import Tensor
 from typing_extensions import Unpack
 
 from avalanche_f2ocl.arguments import check_positive_int
 from avalanche_f2ocl.baselines.key_pool import KeyPool
-from avalanche_f2ocl.baselines.prompted import Prompted, PromptedConfig, PromptedKeywords, PromptedModel
-from avalanche_f2ocl.options import Readout
+from avalanche_f2ocl.baselines.keyed import KeyedConfig, KeyedKeywords, KeyedModel
+from avalanche_f2ocl.baselines.prompted import Prompted
+from avalanche_f2ocl.models.batch import ImageView
+from avalanche_f2ocl.options import PromptPosition, Readout
 from avalanche_f2ocl.strategies.base import BaseStrategy
 
 
 @dataclass(frozen=True)
-class L2PConfig(PromptedConfig):
+class L2PConfig(KeyedConfig):
     """Options of L2P, checked at construction.
 
     Args:
@@ -24,9 +25,11 @@ class L2PConfig(PromptedConfig):
         classifier: ``"linear"``, or ``"ncm"`` (L2P-NCM of the F2OCL paper, which does not say how its prompts
             are trained; here by the linear head).
         readout: the embedding, by default the mean over the prompts' outputs.
+        prompt_position: ``"none"``, or ``"cls"`` to add the class token's position embedding to prompts, as the
+            published code does.
         lr: Adam's step size; the default comes from a sweep, see benchmarks/README.md.
-        mask_logits, prompt_init, normalise, inputs, precision, seed: as
-            :class:`avalanche_f2ocl.baselines.prompted.PromptedConfig`.
+        mask_logits, prompt_init, passes, augment, normalise, inputs, precision, seed: as
+            :class:`avalanche_f2ocl.baselines.keyed.KeyedConfig`.
 
     Raises:
         TypeError, ValueError: an option out of range.
@@ -41,6 +44,7 @@ class L2PConfig(PromptedConfig):
     top_k: int = 5
     pull: float = 0.5
     readout: Readout = "prompt"
+    prompt_position: PromptPosition = "none"
     lr: float = 0.003
 
     def __post_init__(self) -> None:
@@ -51,16 +55,17 @@ class L2PConfig(PromptedConfig):
             raise ValueError(f"top_k={self.top_k}: the pool has pool_size={self.pool_size} prompts, so at most that")
 
 
-class L2PKeywords(PromptedKeywords, total=False):
+class L2PKeywords(KeyedKeywords, total=False):
     """Of :class:`L2P`."""
 
     config: L2PConfig | None
     pool_size: int
     prompt_length: int
     top_k: int
+    prompt_position: PromptPosition
 
 
-class L2PModel(PromptedModel):
+class L2PModel(KeyedModel):
     """Concatenates the ``top_k`` nearest prompts of the pool among the tokens.
 
     Args:
@@ -80,10 +85,10 @@ class L2PModel(PromptedModel):
         config, dim = self.config, self.backbone.embed_dim
         return KeyPool(config.pool_size, (config.prompt_length, dim), dim, config.prompt_init, config.seed)
 
-    def embed(self, tokens: Tensor, q: Tensor) -> Prompted:
-        rows, similarity = self.prompts.nearest(q, self.config.top_k)
+    def embed(self, view: ImageView) -> Prompted:
+        rows, similarity = self.prompts.nearest(view.q, self.config.top_k)
         chosen = self.prompts.prompts[rows].flatten(1, 2)
-        return Prompted(self.backbone.encode_tokens(tokens, chosen), similarity, rows)
+        return Prompted(self.backbone.encode_tokens(view.tokens, chosen), similarity, rows)
 
 
 class L2P(BaseStrategy):
@@ -92,8 +97,7 @@ class L2P(BaseStrategy):
     Source: Wang et al., Learning to Prompt for Continual Learning, 2022. Pool, top-k, lengths, key loss, Adam and
     the readout (mean over the prompts' outputs) are the paper's. Left out, because a stream without boundaries has
     no place for it: class masks by task, the penalty on prompts that earlier tasks used, a new optimiser per task.
-    Left out too: prompts voted over a test batch (a prediction depends on its image alone), augmentation (all
-    methods here go without), and clipping of gradients. Prompts have no position embedding.
+    Left out too: prompts voted over a test batch (a prediction depends on its image alone) and clipping of gradients.
 
     Args:
         backbone, weights, image_size, device: as :class:`avalanche_f2ocl.F2OCLStrategy`.

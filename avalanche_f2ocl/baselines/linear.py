@@ -82,6 +82,10 @@ class LinearHead(ClassRows):
         self.register_rows("bias", trainable=True)
         self.register_rows("counts", dtype=torch.int64)
 
+    def add_classes(self, ids: Tensor) -> None:
+        """Adds a row for each of the class ids ``(N,)``, int64 on the CPU."""
+        self.add_rows(len(ids))
+
     def forward(self, z: Tensor) -> Tensor:
         """``(B, D)`` to ``(B, C)``, unmasked."""
         return F.linear(z, self.used("weight"), self.used("bias"))
@@ -113,9 +117,17 @@ class LinearModel(BaseModel):
 
     def __init__(self, backbone: str | nn.Module = DEFAULT_BACKBONE, **options: Any) -> None:
         super().__init__(backbone, **options)
-        self.head = LinearHead(self.backbone.embed_dim)
+        self.head = self.make_head()
         self.optimizer = torch.optim.SGD(self.head.parameters(), lr=self.config.lr)
         self.to(self.backbone.device)
+
+    def make_head(self) -> LinearHead:
+        """The head of :attr:`config`."""
+        return LinearHead(self.backbone.embed_dim)
+
+    def add_classes(self, ids: Tensor) -> None:
+        self.classes.add(ids)
+        self.head.add_classes(ids)
 
     @property
     def updates(self) -> tuple[Callable[[TrainingBatch], None], ...]:

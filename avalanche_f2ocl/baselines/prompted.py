@@ -1,29 +1,30 @@
-"""What L2P and DualPrompt share: prompts chosen by learned keys under a linear head."""
+"""What methods have in common that train prompts for all classes and a head: their passes over a mini-batch."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from avalanche_f2ocl.arguments import check_positive_int
+from avalanche_f2ocl.baselines.augmentation import Augment, augmented
 from avalanche_f2ocl.baselines.linear import LinearConfig, LinearKeywords, LinearModel
-from avalanche_f2ocl.heads import NCMHead
-from avalanche_f2ocl.models.batch import TrainingBatch
+from avalanche_f2ocl.models.batch import ImageView, TrainingBatch
 from avalanche_f2ocl.models.predicting import Prediction
-from avalanche_f2ocl.options import DEFAULT_BACKBONE, PromptInit
+from avalanche_f2ocl.options import DEFAULT_BACKBONE
 from avalanche_f2ocl.state.row_adam import RowAdam
 
 
 @dataclass(frozen=True)
 class PromptedConfig(LinearConfig):
-    """Options of prompts chosen by learned keys, checked at construction.
+    """Options of trained prompts, checked at construction.
 
     Args:
-        pull: weight of the key loss.
-        classifier: ``"linear"``; or ``"ncm"``, nearest class mean of the prompted embeddings, re-encoded after
-            each step; the linear head then only trains the prompts.
-        prompt_init: as :class:`avalanche_f2ocl.config.F2OCLConfig`.
+        passes: optimiser steps on each mini-batch.
+        augment: what each pass sees of the images: as they are; or, anew each time, shifted and mirrored (``"crop"``),
+            and changed by AutoAugment's policy, too (``"autoaugment"``). See
+            :func:`avalanche_f2ocl.baselines.augmentation.augmented`.
         lr, mask_logits, readout, normalise, inputs, precision, seed: as
             :class:`avalanche_f2ocl.baselines.linear.LinearConfig`.
 
@@ -31,44 +32,50 @@ class PromptedConfig(LinearConfig):
         TypeError, ValueError: an option out of range.
     """
 
-    pull: float = 1.0
-    classifier: Literal["linear", "ncm"] = "linear"
-    prompt_init: PromptInit = "uniform"
+    passes: int = 1
+    augment: Augment = "none"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not (isinstance(self.pull, (int, float)) and self.pull >= 0):
-            raise ValueError(f"pull={self.pull!r}: must be a number of 0 or more")
+        check_positive_int("passes", self.passes)
 
 
 class PromptedKeywords(LinearKeywords, total=False):
-    """What L2P and DualPrompt take."""
+    """What every strategy with trained prompts takes."""
 
-    pull: float
-    classifier: Literal["linear", "ncm"]
-    prompt_init: PromptInit
+    passes: int
+    augment: Augment
 
 
 class Prompted(NamedTuple):
-    """Embeddings under chosen prompts.
+    """Embeddings under prompts.
 
     Attributes:
         z: ``(B, D)``.
-        similarity: of q to the keys of the chosen prompts, ``(B, k)``.
-        rows: of the chosen prompts, ``(B, k)`` int64.
+        similarity: of the images to the keys of their prompts, ``(B, k)``; None without such.
+        rows: of these prompts, ``(B, k)`` int64; None where there is nothing to choose.
     """
 
     z: Tensor
-    similarity: Tensor
-    rows: Tensor
+    similarity: Tensor | None = None
+    rows: Tensor | None = None
+
+
+class PromptedBatch(TrainingBatch):
+    """A training mini-batch of :class:`PromptedModel`.
+
+    Attributes:
+        taken: passes so far.
+    """
+
+    taken = 0
 
 
 class PromptedModel(LinearModel):
-    """Frozen backbone, shared prompts, linear head; one Adam step per mini-batch on all of them.
+    """Frozen backbone, prompts for all classes, a head; Adam steps on all of them.
 
-    The loss is the cross-entropy plus ``pull`` times the cosine distance of q to the chosen keys, summed over
-    them and averaged over samples. Prompts and keys are under Adam as usual; a row of the head is, from its
-    class's birth on.
+    The loss is the cross-entropy and a penalty of the method's own. Prompts and what belongs to them are under Adam as
+    usual; a row of the head is, from its class's birth on.
 
     Args:
         backbone, weights, image_size, device, config: as :class:`avalanche_f2ocl.FrozenModel`.
@@ -76,16 +83,16 @@ class PromptedModel(LinearModel):
 
     Attributes:
         prompts: what is trained beside the head; a module without anything that grows.
-        ncm: the nearest-class-mean head, or None.
     """
 
+    config_type = PromptedConfig
+    batch_type = PromptedBatch
     config: Any
     prompts: Any
 
     def __init__(self, backbone: str | nn.Module = DEFAULT_BACKBONE, **options: Any) -> None:
         super().__init__(backbone, **options)
         self.prompts = self.make_prompts()
-        self.ncm = NCMHead(self.backbone.embed_dim) if self.config.classifier == "ncm" else None
         groups = [
             {"params": list(self.prompts.parameters()), "every_row": True},
             {"params": list(self.head.parameters())},
@@ -98,38 +105,47 @@ class PromptedModel(LinearModel):
         """The prompts of :attr:`config`."""
 
     @abstractmethod
-    def embed(self, tokens: Tensor, q: Tensor) -> Prompted:
-        """Embeds tokens ``(B, T, D)`` under the prompts that their q ``(B, D)`` choose."""
+    def embed(self, view: ImageView) -> Prompted:
+        """Embeds images under prompts."""
 
-    def add_classes(self, ids: Tensor) -> None:
-        super().add_classes(ids)
-        if self.ncm is not None:
-            self.ncm.add_rows(len(ids))
+    def penalty(self, prompted: Prompted) -> Tensor:
+        """What is added to the cross-entropy, scalar."""
+        return prompted.z.new_zeros(())
 
-    def encode_batch(self, batch: TrainingBatch) -> Prompted:
-        return self.embed(batch.tokens, batch.q)
+    @property
+    def passes(self) -> int:
+        return self.config.passes
 
-    def loss(self, batch: TrainingBatch) -> Tensor:
-        """Mean cross-entropy and key loss, scalar."""
-        prompted: Prompted = batch.encoded
-        key_loss = (1 - prompted.similarity).sum(1).mean()
-        return self.cross_entropy(prompted.z, batch) + self.config.pull * key_loss
+    def encode_batch(self, batch: ImageView) -> Prompted:
+        return self.embed(batch)
 
-    @torch.no_grad()
-    def count_batch(self, batch: TrainingBatch) -> None:
-        if self.ncm is not None:
-            self.ncm.update(self.embed(batch.tokens, batch.q).z, batch.rows)
-        super().count_batch(batch)
+    def next_pass(self, batch: PromptedBatch) -> Prompted:
+        """The mini-batch, augmented as the options say, under the prompts as they are now."""
+        number, batch.taken = batch.taken, batch.taken + 1
+        config = self.config
+        if config.augment == "none":
+            return batch.encoded if number == 0 else self.embed(batch)
+        number += self.batches * config.passes
+        images = augmented(batch.images, self.backbone.prepare, config.augment, config.seed, number)
+        return self.embed(ImageView(images, self.backbone))
+
+    def loss(self, batch: Any) -> Tensor:
+        """Mean cross-entropy and penalty, scalar."""
+        prompted = self.next_pass(batch)
+        return self.cross_entropy(prompted.z, batch) + self.penalty(prompted)
 
     def batch_logits(self, batch: TrainingBatch) -> Tensor:
-        return self._logits(batch.encoded.z.detach())
+        with torch.set_grad_enabled(self.config.augment == "none"):  # then it is the first pass of training
+            z = batch.encoded.z.detach()
+        return self.score(z)
 
     @torch.no_grad()
     def predict_batch(self, images: Tensor) -> Prediction:
-        tokens = self.backbone.tokens(images)
-        prompted = self.embed(tokens, self.backbone.query(images, tokens))
-        return Prediction(self._logits(prompted.z), tokens, pool_rows=prompted.rows)
+        view = ImageView(images, self.backbone)
+        prompted = self.embed(view)
+        return Prediction(self.score(prompted.z), view.tokens, pool_rows=prompted.rows)
 
     @torch.no_grad()
-    def _logits(self, z: Tensor) -> Tensor:
-        return (self.head if self.ncm is None else self.ncm).logits(z)
+    def score(self, z: Tensor) -> Tensor:
+        """Logits ``(B, C)`` of embeddings ``(B, D)``, masked where a class has had no sample."""
+        return self.head.logits(z)

@@ -10,30 +10,19 @@ from torch import Tensor
 from avalanche_f2ocl.backbone.vit import PromptableViT
 
 
-class TrainingBatch:
-    """A mini-batch in training; nothing of it outlives the step.
+class ImageView:
+    """Images as a frozen backbone sees them; each pass is made when it is first asked for.
 
     Args:
         images: ``(B, C, H, W)``, on the model's device.
-        rows: rows of the samples' classes, ``(B,)`` int64 on the CPU.
         backbone: encodes the images.
-        encode: what a model makes of a mini-batch in one forward pass, see :meth:`BaseModel.encode_batch`.
 
     Attributes:
         images: ``(B, C, H, W)``.
-        host_rows: ``(B,)`` int64 on the CPU.
-        rows: the same on the device.
-        class_rows: the distinct rows, ``(P,)`` int64.
-        local: each sample's index into ``class_rows``, ``(B,)`` int64.
     """
 
-    def __init__(self, images: Tensor, rows: Tensor, backbone: PromptableViT, encode: Callable[[Any], Any]) -> None:
-        self.images, self.host_rows = images, rows
-        self._backbone, self._encode = backbone, encode
-        class_rows, local = torch.unique(rows, return_inverse=True)
-        self.rows, self.class_rows, self.local = (
-            t.to(images.device, non_blocking=True) for t in (rows, class_rows, local)
-        )
+    def __init__(self, images: Tensor, backbone: PromptableViT) -> None:
+        self.images, self._backbone = images, backbone
 
     @cached_property
     def tokens(self) -> Tensor:
@@ -44,6 +33,31 @@ class TrainingBatch:
     def q(self) -> Tensor:
         """Unprompted embeddings, ``(B, D)``, without gradient."""
         return self._backbone.query(self.images, self.tokens)
+
+
+class TrainingBatch(ImageView):
+    """A mini-batch in training; nothing of it outlives the step.
+
+    Args:
+        images: ``(B, C, H, W)``, on the model's device.
+        rows: rows of the samples' classes, ``(B,)`` int64 on the CPU.
+        backbone: encodes the images.
+        encode: what a model makes of a mini-batch in one forward pass, see :meth:`BaseModel.encode_batch`.
+
+    Attributes:
+        host_rows: ``(B,)`` int64 on the CPU.
+        rows: the same on the device.
+        class_rows: the distinct rows, ``(P,)`` int64.
+        local: each sample's index into ``class_rows``, ``(B,)`` int64.
+    """
+
+    def __init__(self, images: Tensor, rows: Tensor, backbone: PromptableViT, encode: Callable[[Any], Any]) -> None:
+        super().__init__(images, backbone)
+        self.host_rows, self._encode = rows, encode
+        class_rows, local = torch.unique(rows, return_inverse=True)
+        self.rows, self.class_rows, self.local = (
+            t.to(images.device, non_blocking=True) for t in (rows, class_rows, local)
+        )
 
     @cached_property
     def encoded(self) -> Any:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from avalanche_f2ocl import F2OCLStrategy, FrozenBackbone, ViTNCM
-from avalanche_f2ocl.baselines import ER, L2P, DualPrompt, LinearStrategy, LwF, RandomPrompt, SharedPrompt
+from avalanche_f2ocl.baselines import ER, L2P, DualPrompt, LinearStrategy, LwF, RandomPrompt, SinglePrompt
 from avalanche_f2ocl.strategies.base import BaseStrategy
 
 Methods = dict[str, tuple[Callable[..., BaseStrategy], dict[str, Any]]]
@@ -35,6 +35,7 @@ RIDGE = {"head": "ridge", "projection": 0}
 LAYERS_0_1 = {"blocks": 4, "blocks_per_head": 4, "vote": "equal"}
 """What heads on layers saw in version 0.1, whose tables stand."""
 BEST_0_1 = LAYERS_0_1 | {"grid": 1, "zoom": 1.0, "max_drift": None}
+PLAIN_PROMPT = {"scale": 5.0, "lr": 0.01, "passes": 1, "augment": "none", "prompt_position": "none"}
 BEYOND: Methods = {
     "f2ocl-either": (F2OCLStrategy, {}),
     "f2ocl-best": (F2OCLStrategy.best, {}),
@@ -47,7 +48,8 @@ BEYOND: Methods = {
     "vit-ridge-layers": (FrozenBackbone, {**RIDGE, **LAYERS_0_1, "head_features": "layers"}),
     "vit-ridge-blocks": (FrozenBackbone, {**RIDGE, "head_features": "layers"}),
     "vit-ridge-cells": (FrozenBackbone, {**RIDGE, "head_features": "layers", "grid": 2}),
-    "shared-prompt": (SharedPrompt, {}),
+    "shared-prompt": (SinglePrompt, PLAIN_PROMPT),
+    "single-prompt": (SinglePrompt, {}),
 }
 
 METHODS = OF_THE_PAPER | BEYOND

@@ -12,7 +12,7 @@ from avalanche_f2ocl import F2OCLModel, ViTNCMModel
 from avalanche_f2ocl.backbone import PromptableViT
 from avalanche_f2ocl.backbone.families import check_vit, rotations, stock_readout
 from avalanche_f2ocl.baselines.dualprompt import DualPromptModel
-from avalanche_f2ocl.baselines.shared_prompt import SharedPromptModel
+from avalanche_f2ocl.baselines.single_prompt import SinglePromptModel
 
 READOUTS = {
     "vit_tiny_patch16_224": "cls",
@@ -110,9 +110,9 @@ def test_methods_with_prefixes_refuse_other_attention(stock):
         with pytest.raises(ValueError, match="backbone has 2 blocks: DualPrompt needs at least 5"):
             DualPromptModel(stock, lr=0.1)
         return
-    for make in (DualPromptModel, SharedPromptModel):
+    for make, options in ((DualPromptModel, {}), (SinglePromptModel, {"prompt_position": "none"})):
         with pytest.raises(TypeError, match="class Eva: .* needs a VisionTransformer"):
-            make(stock, lr=0.1)
+            make(stock, lr=0.1, **options)
 
 
 def test_an_untagged_model_of_timm_opens_again(tmp_path):

@@ -1,7 +1,7 @@
 """Every strategy there is; a new one is added here and has to keep the contract."""
 
 from avalanche_f2ocl import F2OCLStrategy, FrozenBackbone, ViTNCM
-from avalanche_f2ocl.baselines import ER, L2P, DualPrompt, LinearStrategy, LwF, RandomPrompt, SharedPrompt
+from avalanche_f2ocl.baselines import ER, L2P, DualPrompt, LinearStrategy, LwF, RandomPrompt, SinglePrompt
 
 SMALL = dict(prompt_length=3)
 
@@ -20,6 +20,6 @@ STRATEGIES = {
     "lwf": lambda **o: LwF(**o),
     "lwf-task-free": lambda **o: LwF(refresh_every=3, **o),
     "l2p-ncm": lambda **o: L2P(**SMALL, top_k=2, mask_logits="batch", classifier="ncm", **o),
-    "shared-prompt": lambda **o: SharedPrompt(length=2, **o),
+    "single-prompt": lambda **o: SinglePrompt(length=2, passes=1, augment="crop", **o),
     "dualprompt-ncm": lambda **o: DualPrompt(g_length=2, e_length=3, mask_logits="batch", classifier="ncm", **o),
 }

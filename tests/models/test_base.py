@@ -10,14 +10,14 @@ from avalanche_f2ocl.baselines.er import ERModel
 from avalanche_f2ocl.baselines.l2p import L2PModel
 from avalanche_f2ocl.baselines.linear import LinearModel
 from avalanche_f2ocl.baselines.lwf import LwFModel
-from avalanche_f2ocl.baselines.shared_prompt import SharedPromptModel
+from avalanche_f2ocl.baselines.single_prompt import SinglePromptModel
 from avalanche_f2ocl.state.row_adam import RowAdam
 from avalanche_f2ocl.state.rows import ClassRows
 from tests.helpers import assert_same_state, learned
 
 MODELS = [
     F2OCLModel, F2OCLModel.best, FrozenModel, ViTNCMModel,
-    LinearModel, ERModel, LwFModel, L2PModel, DualPromptModel, SharedPromptModel,
+    LinearModel, ERModel, LwFModel, L2PModel, DualPromptModel, SinglePromptModel,
 ]  # fmt: skip
 
 
@@ -26,13 +26,14 @@ def test_one_shape_of_constructor(make, vit, images):
     """Backbone by name, module or wrapped; options single or as a config, single ones over it; the rest refused."""
     by_name = make("micro_vit", seed=4, device="cpu")
     config = by_name.config
-    wrapped = PromptableViT.load("micro_vit", readout=config.readout)
+    position = {"prompt_position": config.prompt_position} if hasattr(config, "prompt_position") else {}
+    wrapped = PromptableViT.load("micro_vit", readout=config.readout, **position)
     others = [make(vit, config=config), make(wrapped, config=config), make(wrapped, seed=4), make(vit, seed=4)]
     for other in others:
         assert other.config == config and other.options == by_name.options
         assert_same_state(learned(other), learned(by_name))
     assert make(vit, config=config, seed=5).config.seed == 5
-    wrapped = make(PromptableViT(vit, readout="patch"))
+    wrapped = make(PromptableViT(vit, readout="patch", **position))
     assert wrapped.config.readout == wrapped.options["readout"] == wrapped.backbone.readout == "patch"
     for given in ({"readout": "cls"}, {"config": make(vit, readout="cls").config}):
         with pytest.raises(ValueError, match="readout='cls': the given PromptableViT has readout='patch'"):
@@ -62,7 +63,8 @@ def test_learn_walks_the_phases(make, vit, images):
     model.__class__ = Watched
     model.learn(images, [0, 1] * 6)
     assert walked == ["loss"] * model.passes + [update.__name__ for update in updates]
-    assert model.passes == (0 if isinstance(model, FrozenModel) else 1) and model.batches == 1
+    assert model.passes == (0 if isinstance(model, FrozenModel) else getattr(model.config, "passes", 1))
+    assert model.batches == 1
 
 
 def test_what_is_not_trained_has_no_loss(vit):
@@ -154,7 +156,7 @@ def test_an_earlier_state_leaves_no_moments_to_classes_that_come_later(make, sma
             found, expected = model.optimizer.state[parameter], other.optimizer.state[getattr(twin, name)]
             assert found.keys() == expected.keys()
             if found:  # a cosine head has no use for its bias
-                assert found["step"][3] == expected["step"][3] == 1
+                assert found["step"][3] == expected["step"][3] == model.passes
                 compared += 1
     assert compared or make == F2OCLModel.best  # one prompt for all
 

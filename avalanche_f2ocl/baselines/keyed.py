@@ -1,0 +1,89 @@
+"""What L2P and DualPrompt share: prompts chosen by learned keys under a linear head."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from avalanche_f2ocl.baselines.prompted import Prompted, PromptedConfig, PromptedKeywords, PromptedModel
+from avalanche_f2ocl.heads import NCMHead
+from avalanche_f2ocl.models.batch import TrainingBatch
+from avalanche_f2ocl.options import DEFAULT_BACKBONE, PromptInit
+
+
+@dataclass(frozen=True)
+class KeyedConfig(PromptedConfig):
+    """Options of prompts chosen by learned keys, checked at construction.
+
+    Args:
+        pull: weight of the key loss.
+        classifier: ``"linear"``; or ``"ncm"``, nearest class mean of the prompted embeddings, re-encoded after
+            the last step; the linear head then only trains the prompts.
+        prompt_init: as :class:`avalanche_f2ocl.config.F2OCLConfig`.
+        lr, mask_logits, passes, augment, readout, normalise, inputs, precision, seed: as
+            :class:`avalanche_f2ocl.baselines.prompted.PromptedConfig`.
+
+    Raises:
+        TypeError, ValueError: an option out of range.
+    """
+
+    pull: float = 1.0
+    classifier: Literal["linear", "ncm"] = "linear"
+    prompt_init: PromptInit = "uniform"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not (isinstance(self.pull, (int, float)) and self.pull >= 0):
+            raise ValueError(f"pull={self.pull!r}: must be a number of 0 or more")
+
+
+class KeyedKeywords(PromptedKeywords, total=False):
+    """What L2P and DualPrompt take."""
+
+    pull: float
+    classifier: Literal["linear", "ncm"]
+    prompt_init: PromptInit
+
+
+class KeyedModel(PromptedModel):
+    """Frozen backbone, prompts chosen by learned keys, linear head.
+
+    The penalty is ``pull`` times the cosine distance of q to the chosen keys, summed over them and averaged over
+    samples.
+
+    Args:
+        backbone, weights, image_size, device, config: as :class:`avalanche_f2ocl.FrozenModel`.
+        **options: of the class's ``config_type``.
+
+    Attributes:
+        prompts: as :class:`PromptedModel`.
+        ncm: the nearest-class-mean head, or None.
+    """
+
+    config_type = KeyedConfig
+
+    def __init__(self, backbone: str | nn.Module = DEFAULT_BACKBONE, **options: Any) -> None:
+        super().__init__(backbone, **options)
+        self.ncm = NCMHead(self.backbone.embed_dim) if self.config.classifier == "ncm" else None
+        self.to(self.backbone.device)
+
+    def add_classes(self, ids: Tensor) -> None:
+        super().add_classes(ids)
+        if self.ncm is not None:
+            self.ncm.add_rows(len(ids))
+
+    def penalty(self, prompted: Prompted) -> Tensor:
+        """The key loss, scalar."""
+        assert prompted.similarity is not None
+        return self.config.pull * (1 - prompted.similarity).sum(1).mean()
+
+    @torch.no_grad()
+    def count_batch(self, batch: TrainingBatch) -> None:
+        if self.ncm is not None:
+            self.ncm.update(self.embed(batch).z, batch.rows)
+        super().count_batch(batch)
+
+    @torch.no_grad()
+    def score(self, z: Tensor) -> Tensor:
+        return (self.head if self.ncm is None else self.ncm).logits(z)

@@ -1,0 +1,183 @@
+"""SinglePrompt: one prompt for all images under a cosine head."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from typing_extensions import Unpack
+
+from avalanche_f2ocl.arguments import check_positive, check_positive_int
+from avalanche_f2ocl.baselines.augmentation import Augment
+from avalanche_f2ocl.baselines.linear import LinearHead, MaskLogits
+from avalanche_f2ocl.baselines.prefix import check_blocks, prefix_tuning
+from avalanche_f2ocl.baselines.prompted import Prompted, PromptedConfig, PromptedKeywords, PromptedModel
+from avalanche_f2ocl.models.batch import ImageView
+from avalanche_f2ocl.options import PromptInit, PromptPosition
+from avalanche_f2ocl.rng import generator
+from avalanche_f2ocl.state.prompts import initial_prompt
+from avalanche_f2ocl.strategies.base import BaseStrategy
+
+BLOCKS = (0, 1, 2, 3, 4)
+"""Blocks with a prefix, counted from 0."""
+
+
+@dataclass(frozen=True)
+class SinglePromptConfig(PromptedConfig):
+    """Options of SinglePrompt, checked at construction; the defaults are the published ones.
+
+    Args:
+        length: keys (and as many values) put into each of the first five blocks.
+        scale: of the cosine head, one over the temperature.
+        prompt_init: as :class:`avalanche_f2ocl.config.F2OCLConfig`.
+        prompt_position: ``"cls"``, the class token's position embedding is added to keys and values; or ``"none"``.
+        lr: Adam's step size.
+        mask_logits, passes, augment, readout, normalise, inputs, precision, seed: as
+            :class:`avalanche_f2ocl.baselines.prompted.PromptedConfig`.
+
+    Raises:
+        TypeError, ValueError: an option out of range.
+
+    Example:
+        >>> SinglePromptConfig(augment="none").passes
+        3
+    """
+
+    length: int = 20
+    scale: float = 10.0
+    prompt_init: PromptInit = "uniform"
+    prompt_position: PromptPosition = "cls"
+    lr: float = 0.005
+    mask_logits: MaskLogits = "batch"
+    passes: int = 3
+    augment: Augment = "autoaugment"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive_int("length", self.length)
+        check_positive("scale", self.scale)
+
+
+class SinglePromptKeywords(PromptedKeywords, total=False):
+    """Of :class:`SinglePrompt`."""
+
+    config: SinglePromptConfig | None
+    length: int
+    scale: float
+    prompt_init: PromptInit
+    prompt_position: PromptPosition
+
+
+class CosineHead(LinearHead):
+    """Scaled cosine similarity to a learned vector per class, which starts uniform in +-1/sqrt(D); there is no bias.
+
+    Args:
+        dim: length D of the embeddings.
+        scale: the logit of an embedding that points the same way.
+        seed: of the initial vectors.
+
+    Example:
+        >>> head = CosineHead(2, scale=5.0)
+        >>> head.add_classes(torch.tensor([7]))
+        >>> bool(head(torch.ones(1, 2)).abs() <= 5)
+        True
+    """
+
+    def __init__(self, dim: int, scale: float = 10.0, seed: int = 0) -> None:
+        super().__init__(dim)
+        self.scale, self.seed = scale, seed
+
+    @torch.no_grad()
+    def add_classes(self, ids: Tensor) -> None:
+        """Adds a random vector for each of the class ids ``(N,)``, int64 on the CPU."""
+        new, dim = self.add_rows(len(ids)), self.weight.shape[1]
+        draws = [initial_prompt("uniform", (dim,), generator(self.seed, "head", c)) for c in ids.tolist()]
+        self.weight[new] = (torch.stack(draws) / dim**0.5).to(self.weight.device, non_blocking=True)
+
+    def forward(self, z: Tensor) -> Tensor:
+        """``(B, D)`` to ``(B, C)``, unmasked."""
+        return self._cosine(z, self.used("weight"))
+
+    def training_logits(self, z: Tensor, rows: Tensor) -> Tensor:
+        return self._cosine(z, self.trainable("weight", rows))
+
+    def _cosine(self, z: Tensor, weight: Tensor) -> Tensor:
+        return self.scale * F.normalize(z, dim=1) @ F.normalize(weight, dim=1).T
+
+
+class Prefix(nn.Module):
+    """Keys and values for all images.
+
+    Attributes:
+        prefix: parameter ``(5 blocks, 2, length, D)``: keys, then values.
+    """
+
+    def __init__(self, prefix: Tensor) -> None:
+        super().__init__()
+        self.prefix = nn.Parameter(prefix)
+
+
+class SinglePromptModel(PromptedModel):
+    """Frozen backbone, one prefix in its first five blocks, cosine head.
+
+    Args:
+        backbone: of at least five blocks; as :class:`avalanche_f2ocl.FrozenModel`.
+        weights, image_size, device, config: as there.
+        **options: of :class:`SinglePromptConfig`.
+
+    Raises:
+        ValueError: the backbone has fewer blocks.
+
+    Example:
+        >>> SinglePromptModel("micro_vit").prompts.prefix.shape
+        torch.Size([5, 2, 20, 128])
+    """
+
+    config_type = SinglePromptConfig
+    config: SinglePromptConfig
+    prompts: Prefix
+
+    def make_head(self) -> CosineHead:
+        return CosineHead(self.backbone.embed_dim, self.config.scale, self.config.seed)
+
+    def make_prompts(self) -> Prefix:
+        check_blocks(self.backbone.vit, "SinglePrompt", last=BLOCKS[-1])
+        config, shape = self.config, (len(BLOCKS), 2, self.config.length, self.backbone.embed_dim)
+        return Prefix(initial_prompt(config.prompt_init, shape, generator(config.seed, "prefix")))
+
+    def embed(self, view: ImageView) -> Prompted:
+        vit: Any = self.backbone.vit
+        shift = vit.pos_embed[:, :1] if self.config.prompt_position == "cls" else 0
+        prefixes = {block: part.unsqueeze(0) for block, part in zip(BLOCKS, self.prompts.prefix + shift, strict=True)}
+        with prefix_tuning(vit.blocks, prefixes):
+            return Prompted(self.backbone.encode_tokens(view.tokens))
+
+
+class SinglePrompt(BaseStrategy):
+    """One prompt for every image, trained through a cosine head whose loss is masked to the mini-batch's classes.
+
+    Source: Park et al., Is Prompt Selection Necessary for Task-Free Online Continual Learning?, 2026, which needs no
+    boundaries. All of it is here. A class's vector is under Adam from its birth on and rests while the class is absent;
+    there the momentum goes on moving it.
+
+    Args:
+        backbone: of at least five blocks; as :class:`avalanche_f2ocl.F2OCLStrategy`.
+        weights, image_size, device: as there.
+        config: all options of :class:`SinglePromptConfig` at once.
+        **options: single ones, over ``config``; and those of the loop, see
+            :class:`avalanche_f2ocl.strategies.base.BaseStrategy`.
+
+    Raises:
+        TypeError, ValueError: an option out of range, a backbone of fewer than five blocks.
+
+    Example:
+        >>> SinglePrompt(backbone="micro_vit", evaluator=None).model.head.scale
+        10.0
+    """
+
+    model_type = SinglePromptModel
+    model: SinglePromptModel
+
+    def __init__(self, **options: Unpack[SinglePromptKeywords]) -> None:
+        super().__init__(**options)
