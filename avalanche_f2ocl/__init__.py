@@ -13,6 +13,7 @@ _HOMES = {
     "BeginBatchPlugin": "strategies.plugins",
     "CheckpointPlugin": "strategies.checkpoint_plugin",
     "ContrastivePromptPlugin": "strategies.plugins",
+    "F2OCLClassifier": "models.scikit_learn",
     "F2OCLConfig": "config",
     "F2OCLModel": "models.f2ocl",
     "F2OCLStrategy": "strategies.f2ocl",

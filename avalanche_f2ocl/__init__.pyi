@@ -12,6 +12,7 @@ from avalanche_f2ocl.models.frozen import FrozenModel as FrozenModel
 from avalanche_f2ocl.models.frozen import ViTNCMModel as ViTNCMModel
 from avalanche_f2ocl.models.loading import load_model as load_model
 from avalanche_f2ocl.models.onnx import export_onnx as export_onnx
+from avalanche_f2ocl.models.scikit_learn import F2OCLClassifier as F2OCLClassifier
 from avalanche_f2ocl.rehearsal.check import check_rehearsal_free as check_rehearsal_free
 from avalanche_f2ocl.rehearsal.check import held_bytes as held_bytes
 from avalanche_f2ocl.strategies.checkpoint_plugin import CheckpointPlugin as CheckpointPlugin

@@ -2,59 +2,25 @@
 
 import argparse
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
-from types import MappingProxyType
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from tqdm import tqdm
 
-from avalanche_f2ocl.backbone.devices import default_device
 from avalanche_f2ocl.cli.evaluate import say_passed_over, score
 from avalanche_f2ocl.cli.images import Unreadable, minibatches
 from avalanche_f2ocl.cli.messages import one_line, say
 from avalanche_f2ocl.cli.output import check_place, check_space
 from avalanche_f2ocl.cli.stopping import Stopped, StopSignals
-from avalanche_f2ocl.config import PRESETS
 from avalanche_f2ocl.datasets.by_class import described, files_by_class, fingerprint, hold_out
 from avalanche_f2ocl.datasets.image_source import ImageSource
-from avalanche_f2ocl.models.f2ocl import F2OCLModel
-from avalanche_f2ocl.models.frozen import FrozenModel, ViTNCMModel
 from avalanche_f2ocl.models.loading import load_model
+from avalanche_f2ocl.models.methods import METHODS, make_model
 from avalanche_f2ocl.models.model_file import holds_backbone
 from avalanche_f2ocl.models.saving import SavedModel
 from avalanche_f2ocl.options import DEFAULT_BACKBONE
 from avalanche_f2ocl.rng import generator
-
-METHODS: dict[str, tuple[type[SavedModel], dict[str, Any]]] = {
-    "best": (F2OCLModel, PRESETS["best"]),
-    "f2ocl": (F2OCLModel, {}),
-    "vit-ridge": (FrozenModel, {"head": "ridge", "head_features": "layers", "projection": 0}),
-    "vit-ncm": (ViTNCMModel, {}),
-}
-"""The recommended settings, the paper's, and two without prompts: ridge regression on layers, class means."""
-
-
-def make_model(
-    method: str,
-    backbone: str,
-    weights: str | None = None,
-    image_size: int | None = None,
-    options: Mapping[str, Any] = MappingProxyType({}),
-    device: str | None = None,
-) -> SavedModel:
-    """A new model of one of :data:`METHODS`.
-
-    Raises:
-        TypeError, ValueError, OSError: as the model's; an option that it does not have.
-    """
-    make, preset = METHODS[method]
-    known = {field.name for field in fields(make.config_type)}
-    if unknown := options.keys() - known:
-        raise ValueError(f"--option {', '.join(sorted(unknown))}: {method} has {', '.join(sorted(known))}")
-    place = default_device(device)
-    return make(backbone, weights=weights, image_size=image_size, device=place, **{**preset, **options})
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import signal
 import pytest
 import torch
 
-from avalanche_f2ocl import ViTNCMModel
+from avalanche_f2ocl import F2OCLModel, ViTNCMModel
 from avalanche_f2ocl.cli import train
 from avalanche_f2ocl.cli.images import minibatches
 from avalanche_f2ocl.datasets.image_source import ImageSource
@@ -129,8 +129,8 @@ def test_a_signal_before_the_first_mini_batch_writes_nothing(f2ocl, pictures, tm
 
 def test_it_saves_on_the_way(f2ocl, pictures, tmp_path, monkeypatch):
     saved, out = [], tmp_path / "a.safetensors"
-    real = train.F2OCLModel.save
-    monkeypatch.setattr(train.F2OCLModel, "save", lambda m, *a, **o: (saved.append(m.batches), real(m, *a, **o)))
+    real = F2OCLModel.save
+    monkeypatch.setattr(F2OCLModel, "save", lambda m, *a, **o: (saved.append(m.batches), real(m, *a, **o)))
     f2ocl("train", pictures, "--out", out, *MICRO, "--batch-size", 4, "--save-every", 7)
     assert saved == [2, 4, 6, 6] and load_model(out).batches == 6
 
@@ -198,8 +198,8 @@ def test_with_backbone_no_weights_are_asked_for(f2ocl, pictures, tmp_path, monke
         (["{pictures}", "--out", "no/a"], "there is no folder 'no'"),
         (["{pictures}/train/red", "--out", "a"], "has no images in <class>/ or train/<class>/"),
         (["{pictures}", "--out", "a", "--backbone", "nonsense"], "timm knows no model 'nonsense'"),
-        (["{pictures}", "--out", "a", "--option", "nonsense=1"], "--option nonsense: best has"),
-        (["{pictures}", "--out", "a", "--method", "vit-ncm", "--option", "lr=1"], "--option lr: vit-ncm has"),
+        (["{pictures}", "--out", "a", "--option", "nonsense=1"], "option nonsense: best has"),
+        (["{pictures}", "--out", "a", "--method", "vit-ncm", "--option", "lr=1"], "option lr: vit-ncm has"),
         (["{pictures}", "--out", "a", "--backbone", "micro_vit", "--option", "lr=-1"], "lr=-1: must be positive"),
         (["{pictures}", "--out", "a", "--from", "nowhere"], "no such file: 'nowhere'"),
         (["{pictures}", "--out", "a", "--from", "x", "--method", "best"], "--method: with --from it is the file that"),

@@ -1,0 +1,58 @@
+"""Models by the name of a method."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import torch
+from torch import nn
+
+from avalanche_f2ocl.arguments import check_choice
+from avalanche_f2ocl.backbone.devices import default_device
+from avalanche_f2ocl.config import PRESETS
+from avalanche_f2ocl.models.f2ocl import F2OCLModel
+from avalanche_f2ocl.models.frozen import FrozenModel, ViTNCMModel
+from avalanche_f2ocl.models.saving import SavedModel
+from avalanche_f2ocl.options import DEFAULT_BACKBONE
+
+METHODS: dict[str, tuple[type[SavedModel], dict[str, Any]]] = {
+    "best": (F2OCLModel, PRESETS["best"]),
+    "f2ocl": (F2OCLModel, {}),
+    "vit-ridge": (FrozenModel, {"head": "ridge", "head_features": "layers", "projection": 0}),
+    "vit-ncm": (ViTNCMModel, {}),
+}
+"""The recommended settings, the paper's, and two without prompts: ridge regression on layers, class means."""
+
+
+def make_model(
+    method: str = "best",
+    backbone: str | nn.Module = DEFAULT_BACKBONE,
+    weights: str | Path | None = None,
+    image_size: int | None = None,
+    options: Mapping[str, Any] = MappingProxyType({}),
+    device: str | torch.device | None = None,
+) -> SavedModel:
+    """A new model.
+
+    Args:
+        method: one of :data:`METHODS`.
+        backbone, weights, image_size: see :class:`avalanche_f2ocl.models.base.BaseModel`.
+        options: over those of the method.
+        device: default CUDA if there is one, else the CPU.
+
+    Raises:
+        TypeError, ValueError, OSError: as the model's; another method, or an option that it does not have.
+
+    Example:
+        >>> make_model("vit-ncm", "micro_vit", options={"metric": "euclidean"}).config.metric
+        'euclidean'
+    """
+    check_choice("method", method, tuple(METHODS))
+    make, preset = METHODS[method]
+    known = {field.name for field in fields(make.config_type)}
+    if unknown := options.keys() - known:
+        raise ValueError(f"option {', '.join(sorted(unknown))}: {method} has {', '.join(sorted(known))}")
+    place = default_device(device)
+    return make(backbone, weights=weights, image_size=image_size, device=place, **{**preset, **options})
