@@ -40,6 +40,13 @@ def check_positive(name: str, value: Any) -> None:
         raise ValueError(f"{name}={value!r}: must be positive and finite")
 
 
+def check_not_negative(name: str, value: Any) -> None:
+    """Raises unless ``value`` is a finite number of at least 0."""
+    check_number(name, value)
+    if not 0 <= value < float("inf"):
+        raise ValueError(f"{name}={value!r}: must be at least 0 and finite")
+
+
 def check_int(name: str, value: Any) -> None:
     """Raises unless ``value`` is an int."""
     if isinstance(value, bool) or not isinstance(value, int):

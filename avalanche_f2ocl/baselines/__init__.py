@@ -1,5 +1,6 @@
 """What F2OCL is compared with, one file each."""
 
+from avalanche_f2ocl.baselines.coda_prompt import CODAPrompt
 from avalanche_f2ocl.baselines.dualprompt import DualPrompt
 from avalanche_f2ocl.baselines.er import ER
 from avalanche_f2ocl.baselines.frozen import FrozenBackbone, ViTNCM
@@ -12,6 +13,7 @@ from avalanche_f2ocl.baselines.single_prompt import SinglePrompt
 __all__ = [
     "ER",
     "L2P",
+    "CODAPrompt",
     "DualPrompt",
     "FrozenBackbone",
     "LinearStrategy",

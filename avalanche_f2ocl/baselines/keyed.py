@@ -6,6 +6,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from avalanche_f2ocl.arguments import check_not_negative
 from avalanche_f2ocl.baselines.prompted import Prompted, PromptedConfig, PromptedKeywords, PromptedModel
 from avalanche_f2ocl.heads import NCMHead
 from avalanche_f2ocl.models.batch import TrainingBatch
@@ -34,8 +35,7 @@ class KeyedConfig(PromptedConfig):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not (isinstance(self.pull, (int, float)) and self.pull >= 0):
-            raise ValueError(f"pull={self.pull!r}: must be a number of 0 or more")
+        check_not_negative("pull", self.pull)
 
 
 class KeyedKeywords(PromptedKeywords, total=False):

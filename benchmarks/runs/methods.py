@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from avalanche_f2ocl import F2OCLStrategy, FrozenBackbone, ViTNCM
-from avalanche_f2ocl.baselines import ER, L2P, DualPrompt, LinearStrategy, LwF, RandomPrompt, SinglePrompt
+from avalanche_f2ocl.baselines import ER, L2P, CODAPrompt, DualPrompt, LinearStrategy, LwF, RandomPrompt, SinglePrompt
 from avalanche_f2ocl.strategies.base import BaseStrategy
 
 Methods = dict[str, tuple[Callable[..., BaseStrategy], dict[str, Any]]]
@@ -50,6 +50,7 @@ BEYOND: Methods = {
     "vit-ridge-cells": (FrozenBackbone, {**RIDGE, "head_features": "layers", "grid": 2}),
     "shared-prompt": (SinglePrompt, PLAIN_PROMPT),
     "single-prompt": (SinglePrompt, {}),
+    "coda-prompt": (CODAPrompt, {}),
 }
 
 METHODS = OF_THE_PAPER | BEYOND

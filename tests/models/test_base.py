@@ -5,6 +5,7 @@ import torch
 
 from avalanche_f2ocl import F2OCLModel, FrozenModel, ViTNCMModel
 from avalanche_f2ocl.backbone import PromptableViT
+from avalanche_f2ocl.baselines.coda_prompt import CODAPromptModel
 from avalanche_f2ocl.baselines.dualprompt import DualPromptModel
 from avalanche_f2ocl.baselines.er import ERModel
 from avalanche_f2ocl.baselines.l2p import L2PModel
@@ -17,7 +18,7 @@ from tests.helpers import assert_same_state, learned
 
 MODELS = [
     F2OCLModel, F2OCLModel.best, FrozenModel, ViTNCMModel,
-    LinearModel, ERModel, LwFModel, L2PModel, DualPromptModel, SinglePromptModel,
+    LinearModel, ERModel, LwFModel, L2PModel, DualPromptModel, SinglePromptModel, CODAPromptModel,
 ]  # fmt: skip
 
 
