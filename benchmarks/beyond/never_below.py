@@ -86,6 +86,7 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="+", type=int, default=[3, 4, 5])
     parser.add_argument("--streams", nargs="+")
     parser.add_argument("--methods", nargs="+", choices=TRAININGS, default=list(TRAININGS))
+    parser.add_argument("--precision", default="float32", choices=("bfloat16", "float32"), help="of the frozen ViT")
     parser.add_argument("--jobs", type=int, default=1, help="runs side by side, sharing the cores")
     parser.add_argument("--results", type=Path, default=RESULTS)
     args = parser.parse_args()
@@ -93,6 +94,7 @@ def main() -> None:
     runs = [
         [*data[name], "--results", str(args.results), "--table", f"{TABLE}/{name}", "--method", method]
         + ["--seed", str(seed), "--heads", json.dumps(TRAININGS[method])]
+        + ["--options", json.dumps({"precision": args.precision})]
         for seed in args.seeds
         for name in args.streams or data
         for method in args.methods

@@ -144,6 +144,19 @@ def test_forgetting_is_the_first_column_of_the_accuracy_matrices(tmp_path, run_h
         run_here("benchmarks.paper.forgetting", "--dataset", "none", "--results", str(tmp_path))
 
 
+def test_stream_curves_are_means_over_the_groups_learned_so_far(tmp_path, run_here):
+    folder = tmp_path / "table1-small"
+    folder.mkdir()
+    for seed, T in ((0, [[90, None], [80, 30]]), (1, [[70, 10], [50, 40]])):
+        record = {"method": "vit-ncm", "dataset": "cifar100", "backbone": "vit", "seed": seed, "T": T}
+        (folder / f"{seed}.json").write_text(json.dumps(record))
+    out = run_here("benchmarks.beyond.stream_curves", "--results", str(tmp_path))
+    assert "| ViT-NCM, nothing trained | 2 | 80.0 | 50.0 |" in out
+    assert_is_a_picture(tmp_path / "stream_curves" / "cifar100.png")
+    with pytest.raises(SystemExit, match="run benchmarks.paper.table1"):
+        run_here("benchmarks.beyond.stream_curves", "--results", str(tmp_path / "empty"))
+
+
 def test_embeddings(tmp_path, run_here):
     arguments = ["--methods", "f2ocl", "l2p-mask", "--classes", "4", "--images", "3", "--results", str(tmp_path)]
     run_here("benchmarks.paper.embeddings", *arguments, *SMALLEST)
