@@ -5,7 +5,7 @@
 ``small``: digits on the bundled ViT; cifar100.zip (100/30 images a class) and caltech101.zip (all) on a
 ViT-Ti at 112 px. ``full``: CIFAR-100 and ImageNet-R whole, at the backbone's own size; once for each backbone
 (``--backbone``, ``--weights``).
-Interrupted, it goes on where it stopped. The table goes into benchmarks/README.md, an overview into README.md.
+Interrupted, it goes on where it stopped. The table goes into benchmarks/README.md, an overview into docs/results.md.
 """
 
 import argparse
@@ -80,7 +80,7 @@ def main() -> None:
     if args.results == RESULTS:
         for page, part in (
             (RESULTS.parent / "README.md", text),
-            (RESULTS.parents[1] / "README.md", overview(table_runs, list(METHODS))),
+            (RESULTS.parents[1] / "docs" / "results.md", overview(table_runs, list(METHODS))),
         ):
             if f"<!-- {table} -->" in page.read_text():
                 insert(page, table, part)
