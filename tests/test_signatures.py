@@ -8,6 +8,7 @@ from avalanche_f2ocl import BeginBatchPlugin, F2OCLConfig, F2OCLModel, F2OCLStra
 from avalanche_f2ocl.baselines import (
     ER,
     L2P,
+    MVP,
     CODAPrompt,
     DualPrompt,
     FrozenBackbone,
@@ -23,7 +24,7 @@ from avalanche_f2ocl.strategies.base import BaseStrategy
 MODELS = [F2OCLModel, FrozenModel]
 STRATEGIES = [
     F2OCLStrategy, FrozenBackbone, ViTNCM, RandomPrompt, LinearStrategy, ER, LwF, L2P, DualPrompt, SinglePrompt,
-    CODAPrompt,
+    CODAPrompt, MVP,
 ]  # fmt: skip
 
 

@@ -85,5 +85,5 @@ class KeyedModel(PromptedModel):
         super().count_batch(batch)
 
     @torch.no_grad()
-    def score(self, z: Tensor) -> Tensor:
-        return (self.head if self.ncm is None else self.ncm).logits(z)
+    def score(self, prompted: Prompted) -> Tensor:
+        return (self.head if self.ncm is None else self.ncm).logits(prompted.z)

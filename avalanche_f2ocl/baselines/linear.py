@@ -139,11 +139,14 @@ class LinearModel(BaseModel):
 
     def cross_entropy(self, z: Tensor, batch: TrainingBatch) -> Tensor:
         """Mean cross-entropy of embeddings ``(B, D)``, scalar."""
-        if self.config.mask_logits == "batch":
-            rows, targets = batch.class_rows, batch.local
-        else:
-            rows, targets = torch.arange(self.head.num_rows, device=self.device), batch.rows
+        rows, targets = self.loss_classes(batch)
         return F.cross_entropy(self.head.training_logits(z, rows), targets)
+
+    def loss_classes(self, batch: TrainingBatch) -> tuple[Tensor, Tensor]:
+        """Rows of the classes that the cross-entropy runs over, ``(R,)``, and each sample's among them, ``(B,)``."""
+        if self.config.mask_logits == "batch":
+            return batch.class_rows, batch.local
+        return torch.arange(self.head.num_rows, device=self.device), batch.rows
 
     @torch.no_grad()
     def count_batch(self, batch: TrainingBatch) -> None:

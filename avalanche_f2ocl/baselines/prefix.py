@@ -42,7 +42,7 @@ def prefix_tuning(blocks: Sequence[Any] | nn.Sequential, prefixes: Mapping[int, 
 
 
 def check_blocks(vit: AnyViT, method: str, last: int) -> None:
-    """Raises unless a ViT's blocks, up to the one with index ``last``, take prefixes.
+    """Raises unless a ViT's blocks, up to the one with index ``last``, take prefixes and prompts of their own.
 
     Raises:
         TypeError: the family's attention has no ``qkv`` layer that could be added to.
@@ -50,8 +50,8 @@ def check_blocks(vit: AnyViT, method: str, last: int) -> None:
     """
     if not isinstance(vit, VisionTransformer):
         raise TypeError(
-            f"backbone is of timm's class {type(vit).__name__}: {method} puts keys and values into blocks, which needs "
-            "a VisionTransformer"
+            f"backbone is of timm's class {type(vit).__name__}: {method} puts prompts into blocks, which needs a "
+            "VisionTransformer"
         )
     if len(vit.blocks) <= last:
         raise ValueError(f"backbone has {len(vit.blocks)} blocks: {method} needs at least {last + 1}")

@@ -136,16 +136,15 @@ class PromptedModel(LinearModel):
 
     def batch_logits(self, batch: TrainingBatch) -> Tensor:
         with torch.set_grad_enabled(self.config.augment == "none"):  # then it is the first pass of training
-            z = batch.encoded.z.detach()
-        return self.score(z)
+            return self.score(batch.encoded)
 
     @torch.no_grad()
     def predict_batch(self, images: Tensor) -> Prediction:
         view = ImageView(images, self.backbone)
         prompted = self.embed(view)
-        return Prediction(self.score(prompted.z), view.tokens, pool_rows=prompted.rows)
+        return Prediction(self.score(prompted), view.tokens, pool_rows=prompted.rows)
 
     @torch.no_grad()
-    def score(self, z: Tensor) -> Tensor:
-        """Logits ``(B, C)`` of embeddings ``(B, D)``, masked where a class has had no sample."""
-        return self.head.logits(z)
+    def score(self, prompted: Prompted) -> Tensor:
+        """Logits ``(B, C)``, masked where a class has had no sample."""
+        return self.head.logits(prompted.z)

@@ -18,7 +18,7 @@ from benchmarks.runs.runner import RESULTS
 from benchmarks.runs.tables import insert, load_runs, write_rows
 
 TABLE = "step_sizes"
-METHODS = ("linear-mask", "l2p-mask", "dualprompt-mask", "single-prompt", "coda-prompt")
+METHODS = ("linear-mask", "l2p-mask", "dualprompt-mask", "single-prompt", "coda-prompt", "mvp")
 STEPS = (0.001, 0.003, 0.01, 0.03)
 IMAGES = {"digits": (100, 40), "caltech101": (8, 4), "cifar100": (8, 4)}
 """Training and held-out images of each class, by data set."""

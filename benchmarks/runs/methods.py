@@ -4,7 +4,17 @@ from collections.abc import Callable
 from typing import Any
 
 from avalanche_f2ocl import F2OCLStrategy, FrozenBackbone, ViTNCM
-from avalanche_f2ocl.baselines import ER, L2P, CODAPrompt, DualPrompt, LinearStrategy, LwF, RandomPrompt, SinglePrompt
+from avalanche_f2ocl.baselines import (
+    ER,
+    L2P,
+    MVP,
+    CODAPrompt,
+    DualPrompt,
+    LinearStrategy,
+    LwF,
+    RandomPrompt,
+    SinglePrompt,
+)
 from avalanche_f2ocl.strategies.base import BaseStrategy
 
 Methods = dict[str, tuple[Callable[..., BaseStrategy], dict[str, Any]]]
@@ -51,6 +61,7 @@ BEYOND: Methods = {
     "shared-prompt": (SinglePrompt, PLAIN_PROMPT),
     "single-prompt": (SinglePrompt, {}),
     "coda-prompt": (CODAPrompt, {}),
+    "mvp": (MVP, {}),
 }
 
 METHODS = OF_THE_PAPER | BEYOND

@@ -13,6 +13,7 @@ from avalanche_f2ocl.backbone import PromptableViT
 from avalanche_f2ocl.backbone.families import check_vit, rotations, stock_readout
 from avalanche_f2ocl.baselines.coda_prompt import CODAPromptModel
 from avalanche_f2ocl.baselines.dualprompt import DualPromptModel
+from avalanche_f2ocl.baselines.mvp import MVPModel
 from avalanche_f2ocl.baselines.single_prompt import SinglePromptModel
 
 READOUTS = {
@@ -111,8 +112,8 @@ def test_methods_with_prefixes_refuse_other_attention(stock):
         with pytest.raises(ValueError, match="backbone has 2 blocks: DualPrompt needs at least 5"):
             DualPromptModel(stock, lr=0.1)
         return
-    methods = (DualPromptModel, {}), (CODAPromptModel, {}), (SinglePromptModel, {"prompt_position": "none"})
-    for make, options in methods:
+    for make in (DualPromptModel, CODAPromptModel, MVPModel, SinglePromptModel):
+        options = {"prompt_position": "none"} if make is SinglePromptModel else {}
         with pytest.raises(TypeError, match="class Eva: .* needs a VisionTransformer"):
             make(stock, lr=0.1, **options)
 

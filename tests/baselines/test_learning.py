@@ -6,7 +6,7 @@ from avalanche.core import SupervisedPlugin
 from avalanche.training.plugins import EvaluationPlugin
 
 from avalanche_f2ocl import class_incremental_stream, f2ocl_metrics
-from avalanche_f2ocl.baselines import ER, L2P, CODAPrompt, DualPrompt, LwF, SinglePrompt
+from avalanche_f2ocl.baselines import ER, L2P, MVP, CODAPrompt, DualPrompt, LwF, SinglePrompt
 from tests.helpers import train_online
 
 BASELINES = {
@@ -17,6 +17,7 @@ BASELINES = {
     "l2p-mask": lambda **o: L2P(lr=0.01, mask_logits="batch", **o),
     "l2p-ncm": lambda **o: L2P(lr=0.01, classifier="ncm", **o),
     "coda-prompt": lambda **o: CODAPrompt(lr=0.005, **o),
+    "mvp": lambda **o: MVP(passes=1, augment="none", **o),
     "single-prompt": lambda **o: SinglePrompt(passes=1, augment="crop", **o),
     "dualprompt": lambda **o: DualPrompt(lr=0.005, **o),
     "dualprompt-mask": lambda **o: DualPrompt(lr=0.005, mask_logits="batch", **o),

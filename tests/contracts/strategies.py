@@ -1,7 +1,17 @@
 """Every strategy there is; a new one is added here and has to keep the contract."""
 
 from avalanche_f2ocl import F2OCLStrategy, FrozenBackbone, ViTNCM
-from avalanche_f2ocl.baselines import ER, L2P, CODAPrompt, DualPrompt, LinearStrategy, LwF, RandomPrompt, SinglePrompt
+from avalanche_f2ocl.baselines import (
+    ER,
+    L2P,
+    MVP,
+    CODAPrompt,
+    DualPrompt,
+    LinearStrategy,
+    LwF,
+    RandomPrompt,
+    SinglePrompt,
+)
 
 SMALL = dict(prompt_length=3)
 
@@ -22,5 +32,6 @@ STRATEGIES = {
     "l2p-ncm": lambda **o: L2P(**SMALL, top_k=2, mask_logits="batch", classifier="ncm", **o),
     "single-prompt": lambda **o: SinglePrompt(length=2, passes=1, augment="crop", **o),
     "coda-prompt": lambda **o: CODAPrompt(pool_size=4, length=2, **o),
+    "mvp": lambda **o: MVP(pool_size=4, g_length=1, e_length=2, passes=1, augment="none", **o),
     "dualprompt-ncm": lambda **o: DualPrompt(g_length=2, e_length=3, mask_logits="batch", classifier="ncm", **o),
 }

@@ -11,6 +11,7 @@ from avalanche_f2ocl.baselines.er import ERModel
 from avalanche_f2ocl.baselines.l2p import L2PModel
 from avalanche_f2ocl.baselines.linear import LinearModel
 from avalanche_f2ocl.baselines.lwf import LwFModel
+from avalanche_f2ocl.baselines.mvp import MVPModel
 from avalanche_f2ocl.baselines.single_prompt import SinglePromptModel
 from avalanche_f2ocl.state.row_adam import RowAdam
 from avalanche_f2ocl.state.rows import ClassRows
@@ -18,7 +19,7 @@ from tests.helpers import assert_same_state, learned
 
 MODELS = [
     F2OCLModel, F2OCLModel.best, FrozenModel, ViTNCMModel,
-    LinearModel, ERModel, LwFModel, L2PModel, DualPromptModel, SinglePromptModel, CODAPromptModel,
+    LinearModel, ERModel, LwFModel, L2PModel, DualPromptModel, SinglePromptModel, CODAPromptModel, MVPModel,
 ]  # fmt: skip
 
 
