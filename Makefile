@@ -2,7 +2,7 @@
 PYTHON ?= python3
 RUN = .venv/bin/python
 
-.PHONY: demo test test-oldest docs dist clean
+.PHONY: demo test test-oldest docs dist test-sdist clean
 
 demo: .venv/.installed
 	$(RUN) -W "ignore:no QP solver" examples/quickstart.py
@@ -25,15 +25,23 @@ docs: .venv/.installed
 
 # The wheel, installed where only its dependencies are, runs the quickstart.
 dist: .venv/.installed
-	$(RUN) -m pip install --quiet --disable-pip-version-check build
+	$(RUN) -m pip install --quiet --disable-pip-version-check build twine
 	rm -rf dist
 	$(RUN) -m build --outdir dist .
+	$(RUN) -m twine check --strict dist/*
 	rm -rf .venv-dist
 	$(PYTHON) -m venv .venv-dist
 	echo "$$($(RUN) -c 'import site; print(site.getsitepackages()[0])')" > $$(.venv-dist/bin/python -c 'import site; print(site.getsitepackages()[0])')/libraries.pth
 	.venv-dist/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall dist/*.whl
 	cd .venv-dist && bin/python ../examples/quickstart.py --train-per-class 20
 	cd .venv-dist && bin/f2ocl --help
+
+# The tests that lie in the source distribution, where it is unpacked.
+test-sdist: .venv/.installed-test
+	rm -rf .sdist
+	mkdir .sdist
+	tar -xzf dist/*.tar.gz -C .sdist --strip-components 1
+	cd .sdist && OMP_NUM_THREADS=1 ../$(RUN) -m pytest -n 2 --dist worksteal $(TESTS)
 
 .venv/.installed: setup.cfg pyproject.toml
 	test -x $(RUN) || $(PYTHON) -m venv .venv
@@ -45,4 +53,4 @@ dist: .venv/.installed
 	touch $@
 
 clean:
-	rm -rf .venv .venv-oldest .venv-dist dist docs/_build
+	rm -rf .venv .venv-oldest .venv-dist .sdist dist docs/_build

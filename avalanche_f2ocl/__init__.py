@@ -6,7 +6,7 @@ Names are imported when they are asked for: a model alone does not need Avalanch
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Types stand in __init__.pyi.
 _HOMES = {
