@@ -18,12 +18,14 @@ from avalanche_f2ocl.options import (
     Inputs,
     Metric,
     Normalise,
+    Penalty,
     Precision,
     Priors,
     PromptAssignment,
     PromptElection,
     PromptInit,
     PromptPosition,
+    RandomFeatures,
     Readout,
     Vote,
 )
@@ -58,7 +60,10 @@ class _HeadKeywords(EncoderKeywords, total=False):
     shrinkage: float | None
     priors: Priors
     projection: int | None
+    random_features: RandomFeatures
+    gamma: float | None
     ridge: float | None
+    penalty: Penalty
 
 
 class FrozenKeywords(_HeadKeywords, total=False):

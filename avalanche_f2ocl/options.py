@@ -20,13 +20,15 @@ Fit = Literal["auto", "crop", "squash", "pad"]
 Interpolation = Literal["bicubic", "bilinear"]
 Precision = Literal["auto", "float32", "bfloat16"]
 Capture = Literal["auto", True, False]
-HeadName = Literal["ncm", "lda", "ridge"]
+HeadName = Literal["ncm", "lda", "ridge", "slda", "klda", "fecam"]
 HeadChoice = HeadName | Callable[..., Any]
 HeadFeatures = Literal["z", "q", "zq", "either", "layers", "ensemble"]
-FrozenFeatures = Literal["q", "layers"]
+FrozenFeatures = Literal["q", "layers", "class_tokens", "fused"]
 Metric = Literal["cosine", "euclidean"]
 Vote = Literal["evidence", "equal"]
 Priors = Literal["equal", "counts"]
+RandomFeatures = Literal["relu", "uniform-relu", "uniform-sigmoid", "fourier"]
+Penalty = Literal["gcv", "past", "task"]
 
 
 def choices(config: Any) -> dict[str, tuple[Any, ...]]:
@@ -105,8 +107,10 @@ class HeadOptions(Options):
 
     Args:
         head: ``"ncm"``, nearest class mean; ``"lda"``, linear discriminant analysis; ``"ridge"``, ridge regression of
-            one-hot labels. The last two are solved when a prediction is asked for after an update. Or a class of your
-            own, see docs/extending.md.
+            one-hot labels; as others publish it, ``"slda"``, see :class:`avalanche_f2ocl.heads.SLDAHead`, ``"klda"``,
+            see :class:`avalanche_f2ocl.heads.KLDAHead`, and ``"fecam"``, see
+            :class:`avalanche_f2ocl.heads.FeCAMHead`. All but the first are solved when a prediction is asked for after
+            an update. Or a class of your own, see docs/extending.md.
         head_features: ``"z"``, the embedding under prompts; ``"q"``, the one without; ``"zq"``, both; ``"either"``,
             both with a head each, and z has a say once it has proved better, see
             :class:`avalanche_f2ocl.heads.EitherHead`; ``"layers"``, class token and mean patches after blocks, from
@@ -118,8 +122,14 @@ class HeadOptions(Options):
         grid: patches of layers are averaged over ``grid * grid`` cells of the image, in the pass that gives z.
         vote: how much each of several ridge regressions has to say, see :class:`avalanche_f2ocl.heads.EnsembleHead`.
         metric: of ``head="ncm"``.
-        shrinkage, priors: of ``head="lda"``, see :class:`avalanche_f2ocl.heads.LDAHead`.
-        projection, ridge, priors: of ``head="ridge"``, see :class:`avalanche_f2ocl.heads.RidgeHead`.
+        shrinkage: of ``head="lda"``, see :class:`avalanche_f2ocl.heads.LDAHead`, ``"slda"`` or ``"fecam"``.
+        priors: of ``head="lda"`` or ``"ridge"``.
+        projection: random features that ``head="ridge"``, ``"lda"`` or ``"klda"`` makes of what it sees, see there.
+        random_features, gamma: of what kind, see :func:`avalanche_f2ocl.heads.projection.random_features`.
+        ridge: penalty of ``head="ridge"``, see :class:`avalanche_f2ocl.heads.RidgeHead`; None to choose it.
+        penalty: how: ``"gcv"``, by generalised cross-validation; ``"past"``, by samples held out of the stream so far,
+            see :class:`avalanche_f2ocl.heads.HeldOutRidgeHead`; ``"task"``, by those held out of the last task, see
+            :class:`avalanche_f2ocl.heads.TaskRidgeHead`, which needs boundaries.
 
     Raises:
         TypeError: a number of the wrong type.
@@ -140,7 +150,10 @@ class HeadOptions(Options):
     shrinkage: float | None = None
     priors: Priors = "equal"
     projection: int | None = None
+    random_features: RandomFeatures = "relu"
+    gamma: float | None = None
     ridge: float | None = None
+    penalty: Penalty = "gcv"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -152,5 +165,6 @@ class HeadOptions(Options):
             check_share("shrinkage", self.shrinkage)
         if self.projection is not None and self.projection != 0:
             check_positive_int("projection", self.projection)
-        if self.ridge is not None:
-            check_positive("ridge", self.ridge)
+        for name in ("ridge", "gamma"):
+            if getattr(self, name) is not None:
+                check_positive(name, getattr(self, name))

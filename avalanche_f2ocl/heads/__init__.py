@@ -9,9 +9,24 @@ A head is a :class:`avalanche_f2ocl.state.class_means.ClassMeans` with
 
 from avalanche_f2ocl.heads.either import EitherHead
 from avalanche_f2ocl.heads.ensemble import EnsembleHead
+from avalanche_f2ocl.heads.fecam import FeCAMHead
+from avalanche_f2ocl.heads.held_out import HeldOutRidgeHead, TaskRidgeHead
 from avalanche_f2ocl.heads.lda import LDAHead
 from avalanche_f2ocl.heads.ncm import NCMHead
 from avalanche_f2ocl.heads.ridge import RidgeHead
+from avalanche_f2ocl.heads.slda import KLDAHead, SLDAHead
 from avalanche_f2ocl.state.class_means import MASKED_LOGIT
 
-__all__ = ["MASKED_LOGIT", "EitherHead", "EnsembleHead", "LDAHead", "NCMHead", "RidgeHead"]
+__all__ = [
+    "MASKED_LOGIT",
+    "EitherHead",
+    "EnsembleHead",
+    "FeCAMHead",
+    "HeldOutRidgeHead",
+    "KLDAHead",
+    "LDAHead",
+    "NCMHead",
+    "RidgeHead",
+    "SLDAHead",
+    "TaskRidgeHead",
+]

@@ -5,8 +5,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from avalanche_f2ocl.heads.projection import random_features as make_features
 from avalanche_f2ocl.heads.second_moments import SecondMomentHead
 from avalanche_f2ocl.heads.solution import Settings, Solution
+from avalanche_f2ocl.options import RandomFeatures
 
 EPSILON = 1e-9
 """Of the mean second moment, added to every variance: with sums that leave a variance zero, the nearest mean wins."""
@@ -25,6 +27,9 @@ class LDAHead(SecondMomentHead):
         dim: length F of the vectors.
         shrinkage: share of the identity in [0, 1]; None for the oracle approximating one (OAS), from the sums.
         priors: ``"equal"``, or ``"counts"`` for each class's share of the samples.
+        projection: P random features of the vectors; None or 0 for the vectors themselves.
+        seed, random_features, gamma: of the projection, see
+            :func:`avalanche_f2ocl.heads.projection.random_features`.
 
     Example:
         >>> head = LDAHead(dim=2)
@@ -34,26 +39,62 @@ class LDAHead(SecondMomentHead):
         tensor([0, 1])
     """
 
-    def __init__(self, dim: int, shrinkage: float | None = None, priors: str = "equal") -> None:
-        super().__init__(dim)
+    def __init__(
+        self,
+        dim: int,
+        shrinkage: float | None = None,
+        priors: str = "equal",
+        projection: int | None = None,
+        seed: int = 0,
+        random_features: RandomFeatures = "relu",
+        gamma: float | None = None,
+    ) -> None:
+        super().__init__(dim, make_features(dim, projection, seed, random_features, gamma) if projection else None)
         self.shrinkage, self.priors = shrinkage, priors
 
     def settings(self) -> Settings:
         return 0, -1 if self.shrinkage is None else self.shrinkage, self.priors == "counts"
 
     def solve(self, moment: Tensor, total: Tensor, distinct: Tensor) -> Solution:
-        sums, counts = self.used("sums"), self.used("counts").clamp(min=1).unsqueeze(1)
-        means = sums / counts
-        covariance = shrunk((moment - sums.T @ means) / total, distinct, self.shrinkage)
+        means, covariance = self.feature_means(), shrunk(self.pooled(moment, total), distinct, self.shrinkage)
         floor = EPSILON * moment.diagonal().mean() / total
         covariance.diagonal().add_(floor.clamp(min=torch.finfo(floor.dtype).tiny))
-        # From the mean over classes: features in which they agree must not drown the rest by rounding.
-        centre = means.mean(0)
-        weight = torch.linalg.solve(covariance, (means - centre).T).T
-        bias = -(weight * (means + centre)).sum(1) / 2
+        weight = torch.linalg.solve(covariance, centred(means).T).T
+        bias = offsets(weight, means)
         if self.priors == "counts":
-            bias = bias + (counts / total).log().squeeze(1)
+            bias = bias + (self.used("counts").clamp(min=1) / total).log()
         return Solution(weight, bias, torch.ones_like(bias))
+
+    def feature_means(self) -> Tensor:
+        """Class means of the features, ``(C, P)`` float64; zero where there is no sample."""
+        return self.used(self.feature_sums_name) / self.used("counts").clamp(min=1).unsqueeze(1)
+
+    def pooled(self, moment: Tensor, total: Tensor) -> Tensor:
+        """The covariance within classes, ``(P, P)``, every sample counting alike."""
+        return (moment - self.used(self.feature_sums_name).T @ self.feature_means()) / total
+
+
+def centred(means: Tensor) -> Tensor:
+    """Class means ``(C, P)`` less their mean: features in which they agree must not drown the rest by rounding."""
+    return means - means.mean(0)
+
+
+def offsets(weight: Tensor, means: Tensor) -> Tensor:
+    r"""What :math:`w_c^\top x` lacks of class c's log likelihood, up to what all classes have in common.
+
+    Args:
+        weight: W, :func:`centred` means times an inverse covariance, ``(C, P)``.
+        means: ``(C, P)``.
+
+    Returns:
+        ``(C,)``.
+
+    Example:
+        >>> means = torch.tensor([[0.0], [2.0]])
+        >>> offsets(centred(means), means).tolist()  # 2x - 2 apart, as -(x - 0)^2 / 2 and -(x - 2)^2 / 2 are
+        [0.5, -1.5]
+    """
+    return -(weight * (means + means.mean(0))).sum(1) / 2
 
 
 def shrunk(covariance: Tensor, samples: Tensor, shrinkage: Any = None) -> Tensor:

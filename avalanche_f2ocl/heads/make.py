@@ -4,15 +4,21 @@ import inspect
 from collections.abc import Sequence
 from typing import Any
 
-from avalanche_f2ocl.config import HeadOptions
 from avalanche_f2ocl.extensions import check_made, found
 from avalanche_f2ocl.heads.either import EitherHead
 from avalanche_f2ocl.heads.ensemble import EnsembleHead
+from avalanche_f2ocl.heads.fecam import FeCAMHead
 from avalanche_f2ocl.heads.head import SumHead
+from avalanche_f2ocl.heads.held_out import HeldOutRidgeHead, TaskRidgeHead
 from avalanche_f2ocl.heads.lda import LDAHead
 from avalanche_f2ocl.heads.ncm import NCMHead
 from avalanche_f2ocl.heads.ridge import RidgeHead
+from avalanche_f2ocl.heads.slda import KLDAHead, SLDAHead
+from avalanche_f2ocl.options import HeadOptions
 from avalanche_f2ocl.state.rows import ClassRows
+
+RIDGES: dict[str, type[RidgeHead]] = {"gcv": RidgeHead, "past": HeldOutRidgeHead, "task": TaskRidgeHead}
+"""By the rule that chooses the penalty."""
 
 
 def make_head(options: HeadOptions, widths: Sequence[int], seed: int = 0) -> SumHead:
@@ -37,12 +43,22 @@ def make_head(options: HeadOptions, widths: Sequence[int], seed: int = 0) -> Sum
 
 
 def _single(options: HeadOptions, dim: int, seed: int) -> SumHead:
-    if options.head == "lda":
-        return LDAHead(dim, options.shrinkage, options.priors)
-    if options.head == "ridge":
-        return RidgeHead(dim, options.projection, options.ridge, options.priors, seed)
-    if options.head == "ncm":
-        return NCMHead(dim, options.metric)
+    features: Any = dict(
+        projection=options.projection, seed=seed, random_features=options.random_features, gamma=options.gamma
+    )
+    match options.head:
+        case "lda":
+            return LDAHead(dim, options.shrinkage, options.priors, **features)
+        case "slda":
+            return SLDAHead(dim, options.shrinkage)
+        case "klda":
+            return KLDAHead(dim, **features)
+        case "fecam":
+            return FeCAMHead(dim, options.shrinkage)
+        case "ridge":
+            return RIDGES[options.penalty](dim, ridge=options.ridge, priors=options.priors, **features)
+        case "ncm":
+            return NCMHead(dim, options.metric)
     factory = found("head", options.head)
     takes_seed = "seed" in inspect.signature(factory).parameters
     head: Any = factory(dim, seed=seed) if takes_seed else factory(dim)

@@ -1,15 +1,18 @@
-"""A fixed random projection with ReLU."""
+"""Fixed random features of embeddings."""
 
 import hashlib
+import math
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from avalanche_f2ocl.options import RandomFeatures
 from avalanche_f2ocl.rng import generator
+from avalanche_f2ocl.state.rows import Undoable
 
 
-class RandomProjection(nn.Module):
-    """``relu(x R)`` with standard normal R, drawn on the CPU from the seed.
+class RandomProjection(Undoable):
+    """``relu(x R)`` with standard normal R, drawn on the CPU from the seed; or another distribution, or a sigmoid.
 
     The matrix is not saved, its SHA-256 is: a file whose matrix this machine would draw otherwise is refused.
 
@@ -17,6 +20,8 @@ class RandomProjection(nn.Module):
         dim: length F of the vectors.
         width: features P.
         seed: of the matrix.
+        kind: ``"relu"``; ``"uniform-relu"`` or ``"uniform-sigmoid"`` for R as a linear layer of PyTorch's is born, uniform
+            in :math:`\\pm 1 / \\sqrt F`, and that function.
 
     Attributes:
         matrix: R, ``(F, P)`` float32.
@@ -30,26 +35,111 @@ class RandomProjection(nn.Module):
     matrix: Tensor
     checksum: Tensor
 
-    def __init__(self, dim: int, width: int, seed: int = 0) -> None:
+    def __init__(self, dim: int, width: int, seed: int = 0, kind: RandomFeatures = "relu") -> None:
         super().__init__()
-        self.dim, self.seed = dim, seed
+        self.dim, self.seed, self.kind = dim, seed, kind
         self.register_buffer("matrix", torch.empty(0), persistent=False)
         self.register_buffer("checksum", torch.empty(0, dtype=torch.uint8))
         self.draw(width)
 
     def draw(self, width: int) -> None:
         """Draws the matrix for ``width`` features."""
-        matrix = torch.randn(self.dim, width, generator=generator(self.seed, "projection", width), dtype=torch.float32)
+        drawn = generator(self.seed, "projection", width)
+        if self.kind.startswith("uniform"):
+            matrix = (2 * torch.rand(self.dim, width, generator=drawn) - 1) / math.sqrt(self.dim)
+        else:
+            matrix = torch.randn(self.dim, width, generator=drawn, dtype=torch.float32)
         digest = bytearray(hashlib.sha256(matrix.numpy().tobytes()).digest())
         self.matrix = matrix.to(self.matrix.device)
         self.checksum = torch.frombuffer(digest, dtype=torch.uint8).clone().to(self.checksum.device)
 
     def forward(self, vectors: Tensor) -> Tensor:
         """``(B, F)`` to ``(B, P)`` float32."""
-        return (vectors.float() @ self.matrix).relu()
+        products = vectors.float() @ self.matrix
+        return products.sigmoid() if self.kind == "uniform-sigmoid" else products.relu()
+
+    def see(self, vectors: Tensor) -> None:
+        """Takes what it needs to know from vectors ``(B, F)`` that are about to be learned."""
+
+    def clear(self) -> None:
+        """Forgets that again."""
 
     def _load_from_state_dict(self, state_dict, prefix, metadata, strict, missing, unexpected, errors):
         saved = state_dict.get(f"{prefix}checksum")
         if saved is not None and not torch.equal(saved.cpu(), self.checksum.cpu()):
             errors.append(f"{prefix}checksum: another random matrix (seed, size, or another version of torch)")
         super()._load_from_state_dict(state_dict, prefix, metadata, strict, missing, unexpected, errors)
+
+
+class FourierFeatures(RandomProjection):
+    r"""Random Fourier features of the kernel :math:`\exp(-\gamma \lVert x - x' \rVert^2)`:
+
+    .. math:: \sqrt{2 / P} \, \cos(\sqrt{2 \gamma} \, x R + b)
+
+    with standard normal R and b uniform in :math:`[0, 2 \pi)`.
+
+    Source: Rahimi and Recht, Random Features for Large-Scale Kernel Machines, 2007.
+
+    Args:
+        dim, width, seed: as :class:`RandomProjection`.
+        gamma: of the kernel; None for 1 / (F times the variance of all components of the first mini-batch), which is
+            scikit-learn's ``"scale"`` for its ``RBFSampler``.
+
+    Attributes:
+        phases: b, ``(P,)`` float32.
+        gamma: float64 scalar; 0 before the first mini-batch.
+
+    Example:
+        >>> features = FourierFeatures(dim=4, width=3000, gamma=0.5)(torch.eye(4))
+        >>> round((features[0] @ features[1]).item(), 1)  # exp(-0.5 * 2)
+        0.4
+    """
+
+    phases: Tensor
+    gamma: Tensor
+
+    def __init__(self, dim: int, width: int, seed: int = 0, gamma: float | None = None) -> None:
+        super().__init__(dim, width, seed, "fourier")
+        self._given = 0.0 if gamma is None else gamma
+        self._before: Tensor | None = None
+        self.register_buffer("gamma", torch.tensor(self._given, dtype=torch.float64))
+
+    def draw(self, width: int) -> None:
+        super().draw(width)
+        phases = 2 * math.pi * torch.rand(width, generator=generator(self.seed, "phases", width))
+        self.register_buffer("phases", phases.to(self.matrix.device), persistent=False)
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        """``(B, F)`` to ``(B, P)`` float64: where the kernel is wide, features differ in late digits only."""
+        turns = (2 * self.gamma).sqrt() * (vectors.double() @ self.matrix.double()) + self.phases
+        return math.sqrt(2 / len(self.phases)) * turns.cos()
+
+    @torch.no_grad()
+    def see(self, vectors: Tensor) -> None:
+        variance = vectors.double().var(correction=0).clamp(min=torch.finfo(torch.float32).tiny)
+        self.gamma = torch.where(self.gamma > 0, self.gamma, 1 / (self.dim * variance))
+
+    def clear(self) -> None:
+        self.gamma = torch.full_like(self.gamma, self._given)
+
+    def begin_block(self) -> None:
+        self._before = self.gamma
+
+    def end_block(self, keep: bool) -> None:
+        if not keep and self._before is not None:
+            self.gamma = self._before
+        self._before = None
+
+
+def random_features(
+    dim: int, width: int, seed: int = 0, kind: RandomFeatures = "relu", gamma: float | None = None
+) -> RandomProjection:
+    """Random features of a kind, see :class:`RandomProjection` and :class:`FourierFeatures`.
+
+    Example:
+        >>> random_features(4, 9, kind="uniform-sigmoid")(torch.zeros(1, 4))[0, 0].item()
+        0.5
+    """
+    if kind == "fourier":
+        return FourierFeatures(dim, width, seed, gamma)
+    return RandomProjection(dim, width, seed, kind)

@@ -6,11 +6,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from avalanche_f2ocl.heads.projection import RandomProjection
+from avalanche_f2ocl.heads.projection import random_features as make_features
 from avalanche_f2ocl.heads.regression import gcv_ridge, given_ridge, predicted_share, root_mean_square, root_of_mean
 from avalanche_f2ocl.heads.running_inverse import corrected, downdate, inverse_of, output_squares, well_conditioned
 from avalanche_f2ocl.heads.second_moments import SecondMomentHead
 from avalanche_f2ocl.heads.solution import Settings, Solution
+from avalanche_f2ocl.options import RandomFeatures
 
 UNASKED = 8
 """Mini-batches in a row that a solution is kept current through without a prediction: after them it is training."""
@@ -65,10 +66,10 @@ class RidgeHead(SecondMomentHead):
         ridge: added to the moment's diagonal; None to choose it by generalised cross-validation from the sums.
         priors: ``"equal"``, as above; ``"counts"`` for the regression's own outputs, which grow with a class's share.
         seed: of the projection.
+        random_features, gamma: of what kind it is, see :func:`avalanche_f2ocl.heads.projection.random_features`.
 
     Attributes:
         FACTS: see :class:`SecondMomentHead`.
-        projection: draws the features; None without.
 
     Example:
         >>> head = RidgeHead(dim=2, projection=0, ridge=1.0, priors="counts")
@@ -87,29 +88,32 @@ class RidgeHead(SecondMomentHead):
         ridge: float | None = None,
         priors: str = "equal",
         seed: int = 0,
+        random_features: RandomFeatures = "relu",
+        gamma: float | None = None,
     ) -> None:
         width = default_width() if projection is None else projection
-        super().__init__(dim, width or None)
+        super().__init__(dim, make_features(dim, width, seed, random_features, gamma) if width else None)
         self.ridge, self.priors, self._any_width = ridge, priors, projection is None
-        self.projection = RandomProjection(dim, width, seed) if width else None
-
-    def features(self, vectors: Tensor) -> Tensor:
-        return (vectors if self.projection is None else self.projection(vectors)).double()
 
     def settings(self) -> Settings:
         return 1, -1 if self.ridge is None else self.ridge, self.priors == "counts"
 
     def solve(self, moment: Tensor, total: Tensor, distinct: Tensor) -> Solution:
         sums = self.used(self.feature_sums_name)
-        if self.ridge is None:
+        penalty = self.chosen(moment)
+        if penalty is None:
             solved = gcv_ridge(moment, sums, total, distinct)
         else:
-            solved = given_ridge(moment, sums, self.ridge, total, distinct)
+            solved = given_ridge(moment, sums, penalty, total, distinct)
         evidence = predicted_share(solved.error, total)
         facts = RidgeFacts(float(solved.penalty), float(evidence), float(total), self.num_rows)
         equal = self.priors == "equal"
         scale = root_mean_square(solved.weight, moment, total) if equal else moment.new_ones(len(sums))
         return Solution(solved.weight, torch.zeros_like(scale), scale, facts)
+
+    def chosen(self, moment: Tensor) -> float | None:
+        """The penalty; None to choose it by generalised cross-validation."""
+        return self.ridge
 
     def advance(self, solution: Solution, features: Tensor, rows: Tensor) -> Solution | None:
         facts, total = RidgeFacts(*solution.facts), int(self.total_now())
@@ -164,8 +168,9 @@ class RidgeHead(SecondMomentHead):
         if self.projection is not None and self._any_width and moment is not None and moment.shape != self.moment.shape:
             width = len(moment)
             self.projection.draw(width)
-            self.moment = self.moment.new_zeros(width, width)
-            self.feature_sums = self.feature_sums.new_zeros(len(self.feature_sums), width)
+            for name, (sums, _) in self.moments().items():
+                setattr(self, name, moment.new_zeros(width, width, device=self.moment.device))
+                setattr(self, sums, moment.new_zeros(len(getattr(self, sums)), width, device=self.moment.device))
         super()._load_from_state_dict(state_dict, prefix, *args)
 
 

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from avalanche_f2ocl.heads.projection import RandomProjection
 from avalanche_f2ocl.heads.solution import Settings, Solution, solution_of, solution_problem, take_solution
 from avalanche_f2ocl.state.class_means import ClassMeans, mask_unseen
 from avalanche_f2ocl.state.distinct import DistinctCount, image_codes
@@ -27,12 +28,13 @@ class SecondMomentHead(ClassMeans):
 
     Args:
         dim: length F of the vectors.
-        width: P, where features are made of the vectors; default, the vectors are the features.
+        projection: makes P features of the vectors; None, the vectors are the features.
 
     Attributes:
         moment: sum of ``x x^T`` over the features x of all samples, ``(P, P)`` float64.
         total: samples in it, int64.
         distinct: counts the different images among them.
+        projection: the same.
     """
 
     moment: Tensor
@@ -41,12 +43,13 @@ class SecondMomentHead(ClassMeans):
     FACTS = 0
     """Numbers that a solution has beside its tensors."""
 
-    def __init__(self, dim: int, width: int | None = None) -> None:
+    def __init__(self, dim: int, projection: RandomProjection | None = None) -> None:
         super().__init__(dim)
-        if width is not None:
+        self.projection = projection
+        width = dim if projection is None else projection.matrix.shape[1]
+        if projection is not None:
             self.register_rows("feature_sums", width, dtype=torch.float64)
-        self.feature_sums_name = "sums" if width is None else "feature_sums"
-        width = dim if width is None else width
+        self.feature_sums_name = "sums" if projection is None else "feature_sums"
         self.register_buffer("moment", torch.zeros(width, width, dtype=torch.float64))
         self.register_buffer("total", torch.zeros((), dtype=torch.int64))
         self.distinct = DistinctCount()
@@ -55,7 +58,11 @@ class SecondMomentHead(ClassMeans):
 
     def features(self, vectors: Tensor) -> Tensor:
         """``(B, F)`` to ``(B, P)`` float64."""
-        return vectors.double()
+        return (vectors if self.projection is None else self.projection(vectors)).double()
+
+    def terms(self, features: Tensor, rows: Tensor) -> Tensor:
+        """Whose products the moment sums, ``(B, P)``; asked for before the sums know of ``features (B, P)``."""
+        return features
 
     @abstractmethod
     def settings(self) -> Settings:
@@ -80,33 +87,39 @@ class SecondMomentHead(ClassMeans):
             codes: of the images, where they are known, see :func:`avalanche_f2ocl.state.distinct.image_codes`.
         """
         solution, self._solution = self._solution, None  # whatever fails, no stale one stays
+        if self.projection is not None:
+            self.projection.see(vectors)
+        features = self.features(vectors)
+        terms = self.terms(features, rows)
+        self.add_sums(features, rows)
         super().update(vectors, rows)
         if codes is None and images is not None:
             codes = image_codes(images)
         if codes is not None:
             self.distinct.add(codes)
-        features = self.features(vectors)
-        if self.feature_sums_name != "sums":
-            self.feature_sums.index_add_(0, rows, features)
         if self._waiting is None:
-            self._add(self.moment, self.total, features)
+            self._add(terms)
         else:
-            self._waiting.append(features)
+            self._waiting.append(terms)
         if solution is not None:
             with torch.inference_mode(False), torch.no_grad():
                 self._solution = self.advance(solution, features, rows)
 
-    @staticmethod
-    def _add(moment: Tensor, total: Tensor, features: Tensor) -> None:
-        moment.addmm_(features.T, features)
-        total += len(features)
+    def add_sums(self, features: Tensor, rows: Tensor) -> None:
+        """Adds ``features (B, P)`` to the sums of the classes ``rows (B,)`` that they have beside the vectors' own."""
+        if self.projection is not None:
+            self.feature_sums.index_add_(0, rows, features)
+
+    def _add(self, terms: Tensor) -> None:
+        self.moment.addmm_(terms.T, terms)
+        self.total += len(terms)
 
     def moment_now(self) -> Tensor:
         """The moment with what waits in a block; not to be changed."""
         if not self._waiting:
             return self.moment
-        moment, features = self.moment, torch.cat(self._waiting)
-        return torch.addmm(moment, features.T, features)
+        terms = torch.cat(self._waiting)
+        return torch.addmm(self.moment, terms.T, terms)
 
     def total_now(self) -> Tensor:
         """The samples with what waits in a block, int64."""
@@ -134,19 +147,34 @@ class SecondMomentHead(ClassMeans):
         # Classes that have come since it was solved have no sample yet.
         return mask_unseen(F.pad(scores, (0, len(counts) - scores.shape[1])), counts)
 
-    def moment_without(self, rows: Tensor) -> Tensor:
-        """The moment less the parts of the means of ``rows (R,)``: all there is of a class with one sample."""
-        sums = getattr(self, self.feature_sums_name)[rows]
-        return self.moment - sums.T @ (sums / self.counts[rows].clamp(min=1).unsqueeze(1))
+    def moments(self) -> dict[str, tuple[str, str]]:
+        """Names of the moments, and of the sums and counts by class that each of them has."""
+        return {"moment": (self.feature_sums_name, "counts")}
+
+    def moments_without(self, rows: Tensor) -> dict[str, Tensor]:
+        """The moments less the parts of the means of ``rows (R,)``: all there is of a class with one sample."""
+        result = {}
+        for name, (sums_name, counts_name) in self.moments().items():
+            sums, counts = getattr(self, sums_name)[rows], getattr(self, counts_name)[rows]
+            result[name] = getattr(self, name) - sums.T @ (sums / counts.clamp(min=1).unsqueeze(1))
+        return result
 
     def remove_row(self, row: int) -> None:
-        self.moment = self.moment_without(torch.tensor([row], device=self.moment.device))
+        for name, moment in self.moments_without(torch.tensor([row], device=self.moment.device)).items():
+            setattr(self, name, moment)
         super().remove_row(row)
         if self.num_rows == 0:
-            self.moment.zero_()
-            self.total.zero_()
-            self.distinct.clear()
+            self.clear()
         self._solution = None
+
+    def clear(self) -> None:
+        """Nothing has been learned any more."""
+        for name in self.moments():
+            getattr(self, name).zero_()
+        self.total.zero_()
+        self.distinct.clear()
+        if self.projection is not None:
+            self.projection.clear()
 
     # The moment is too large to be noted at every step: inside an Undo block what it gains waits for the end.
     def begin_block(self) -> None:
@@ -154,8 +182,8 @@ class SecondMomentHead(ClassMeans):
 
     def end_block(self, keep: bool) -> None:
         waiting, self._waiting = self._waiting, None
-        for features in (waiting or ()) if keep else ():
-            self._add(self.moment, self.total, features)
+        for terms in (waiting or ()) if keep else ():
+            self._add(terms)
         if not keep:
             self._solution = None
 

@@ -102,7 +102,7 @@ def write_model_file(
         rows = (~kept).nonzero().squeeze(1).to(model.device)
         for name, part in model.named_modules():
             if isinstance(part, SecondMomentHead):
-                tensors[f"model.{name}.moment"] = part.moment_without(rows)
+                tensors |= {f"model.{name}.{key}": moment for key, moment in part.moments_without(rows).items()}
                 if left_out:
                     take_solution(tensors, f"model.{name}.")  # of other sums
     if backbone:

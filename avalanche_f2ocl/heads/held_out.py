@@ -1,0 +1,185 @@
+"""Ridge regression whose penalty is the best for samples that were held out."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from avalanche_f2ocl.heads.ridge import RidgeHead
+from avalanche_f2ocl.heads.solution import Settings
+
+EVERY = 5
+"""Each fifth sample is held out."""
+PENALTIES = tuple(10.0**power for power in range(-8, 9))
+"""That are tried."""
+
+
+class HeldOutRidgeHead(RidgeHead):
+    """Ridge regression with RanPAC's rule for the penalty: of 1e-8, 1e-7, ... 1e8 that with the least squared error.
+
+    Each fifth sample is held out of the sums that the penalties are tried on, and told apart from the others by sums of
+    its own, which give the squared error without the samples: none of them is kept, and nobody need say where a task
+    ends. What predicts is solved from the sums of all samples. RanPAC's own code goes by the last fifth of a task; see
+    :class:`TaskRidgeHead`. With fewer than five samples the penalty is that of generalised cross-validation.
+
+    Memory is twice that of :class:`RidgeHead`, and choosing the penalty takes another ``O(P**3)``.
+
+    Source: McDonnell et al., RanPAC: Random Projections and Pre-trained Models for Continual Learning, 2023, Eq. 7 and
+    Appendix; :func:`held_out_errors`.
+
+    Args:
+        dim, projection, ridge, priors, seed, random_features, gamma: as :class:`RidgeHead`; with ``ridge`` given,
+            nothing is chosen.
+
+    Attributes:
+        held_moment: sum of ``x x^T`` over the features x of held-out samples, ``(P, P)`` float64.
+        held_sums: sums of their features by class, ``(capacity, P)`` float64.
+        held_counts: their number by class, ``(capacity,)`` int64.
+
+    Example:
+        >>> head = HeldOutRidgeHead(dim=2, projection=0, priors="counts")
+        >>> _ = head.add_rows(2)
+        >>> head.update(torch.eye(2).repeat(5, 1), torch.tensor([0, 1] * 5))
+        >>> head.held_counts[:2].tolist(), head.logits(torch.eye(2)).round().tolist()
+        ([1, 1], [[1.0, 0.0], [0.0, 1.0]])
+    """
+
+    held_moment: Tensor
+    held_sums: Tensor
+    held_counts: Tensor
+    KIND = 2
+
+    def __init__(self, dim: int, projection: int | None = None, **options: Any) -> None:
+        super().__init__(dim, projection, **options)
+        width = len(self.moment)
+        self.register_rows("held_sums", width, dtype=torch.float64)
+        self.register_rows("held_counts", dtype=torch.int64)
+        self.register_buffer("held_moment", torch.zeros_like(self.moment))
+
+    def settings(self) -> Settings:
+        _, *others = super().settings()
+        return (self.KIND, *others)
+
+    def moments(self) -> dict[str, tuple[str, str]]:
+        return super().moments() | {"held_moment": ("held_sums", "held_counts")}
+
+    def add_sums(self, features: Tensor, rows: Tensor) -> None:
+        super().add_sums(features, rows)
+        held = is_held_out(self.total_now(), len(rows))
+        self.held_sums.index_add_(0, rows, features * held.unsqueeze(1))
+        self.held_counts.index_add_(0, rows, held.long())
+
+    def _add(self, terms: Tensor) -> None:
+        self.held_moment = self._held_with(terms)
+        super()._add(terms)
+
+    def _held_with(self, terms: Tensor) -> Tensor:
+        held = terms * is_held_out(self.total, len(terms)).unsqueeze(1)
+        return torch.addmm(self.held_moment, held.T, held)
+
+    def held_now(self) -> Tensor:
+        """The held-out moment with what waits in a block."""
+        return self._held_with(torch.cat(self._waiting)) if self._waiting else self.held_moment
+
+    def chosen(self, moment: Tensor) -> float | None:
+        if self.ridge is not None:
+            return self.ridge
+        return self.best_penalty(moment, self.used(self.feature_sums_name))
+
+    def best_penalty(self, moment: Tensor, sums: Tensor) -> float | None:
+        """That of the least error on what is held out of a moment ``(P, P)`` and sums ``(C, P)``; None without any."""
+        if not self.held_counts.any():
+            return None
+        held, held_sums = self.held_now(), self.used("held_sums")
+        errors = held_out_errors(moment - held, sums - held_sums, held, held_sums, moment.new_tensor(PENALTIES))
+        return PENALTIES[int(errors.argmin())]
+
+
+class TaskRidgeHead(HeldOutRidgeHead):
+    """The same with RanPAC's boundaries: the penalty is chosen at the end of a task, from this task's samples alone.
+
+    It holds until the next task's end. Before the first one it is that of the samples so far.
+
+    Args:
+        dim, projection, ridge, priors, seed, random_features, gamma: as :class:`RidgeHead`.
+
+    Attributes:
+        start_moment, start_sums, start_counts: as they were when the task began.
+        penalty: of the last task, float64 scalar; 0 before the first one has ended.
+    """
+
+    start_moment: Tensor
+    start_sums: Tensor
+    start_counts: Tensor
+    penalty: Tensor
+    KIND = 3
+
+    def __init__(self, dim: int, projection: int | None = None, **options: Any) -> None:
+        super().__init__(dim, projection, **options)
+        self.register_rows("start_sums", len(self.moment), dtype=torch.float64)
+        self.register_rows("start_counts", dtype=torch.int64)
+        self.register_buffer("start_moment", torch.zeros_like(self.moment))
+        self.register_buffer("penalty", torch.zeros((), dtype=torch.float64))
+
+    def moments(self) -> dict[str, tuple[str, str]]:
+        return super().moments() | {"start_moment": ("start_sums", "start_counts")}
+
+    def chosen(self, moment: Tensor) -> float | None:
+        return float(self.penalty) or super().chosen(moment)
+
+    @torch.no_grad()
+    def end_task(self) -> None:
+        """Chooses the penalty from the samples since the last call; not inside a mini-batch."""
+        sums = self.used(self.feature_sums_name)
+        best = self.best_penalty(self.moment - self.start_moment, sums - self.used("start_sums"))
+        if best is not None and self.ridge is None:
+            self.penalty.fill_(best)
+        self.start_moment.copy_(self.moment)
+        self.start_sums[: self.num_rows] = sums
+        self.start_counts.copy_(self.counts)
+        for name in ("held_moment", "held_sums", "held_counts"):
+            getattr(self, name).zero_()
+        self._solution = None
+
+    def clear(self) -> None:
+        super().clear()
+        self.penalty.zero_()
+
+
+def is_held_out(before: Tensor, count: int) -> Tensor:
+    """Which of ``count`` samples after ``before`` (int64) others are held out, ``(count,)`` bool.
+
+    Example:
+        >>> is_held_out(torch.tensor(3), 3).tolist()
+        [False, True, False]
+    """
+    return (before + torch.arange(count, device=before.device)) % EVERY == EVERY - 1
+
+
+def held_out_errors(moment: Tensor, sums: Tensor, held: Tensor, held_sums: Tensor, penalties: Tensor) -> Tensor:
+    r"""Squared errors on held-out samples of ridge regressions on the others, all from sums.
+
+    .. math::
+        \lVert Y_h - X_h W_\lambda \rVert^2 - \lVert Y_h \rVert^2
+        = \operatorname{tr} W_\lambda^\top X_h^\top X_h W_\lambda - 2 \operatorname{tr} W_\lambda^\top X_h^\top Y_h,
+        \quad W_\lambda = (X^\top X + \lambda I)^{-1} X^\top Y
+
+    Args:
+        moment, sums: :math:`X^\top X`, ``(P, P)``, and :math:`Y^\top X`, ``(C, P)``, of the others, float64.
+        held, held_sums: the same of the held-out samples.
+        penalties: :math:`\lambda`, ``(K,)``.
+
+    Returns:
+        ``(K,)``; what all have in common, the number of held-out samples, left out.
+
+    Example:
+        >>> one = torch.ones(1, 1).double()
+        >>> held_out_errors(one, one, one, one, torch.tensor([1.0, 3.0]).double()).tolist()  # W = 1/2 and 1/4
+        [-0.75, -0.4375]
+    """
+    values, vectors = torch.linalg.eigh(moment)
+    rotated = sums @ vectors
+    squares = (rotated.T @ rotated) * (vectors.T @ held @ vectors)
+    products = (rotated * (held_sums @ vectors)).sum(0)
+    inverse = 1 / (values.clamp(min=0) + penalties.unsqueeze(1))
+    return ((inverse @ squares) * inverse).sum(1) - 2 * inverse @ products
