@@ -38,9 +38,11 @@ class FrozenConfig(HeadOptions, EncoderOptions):
     """Options of a frozen backbone without prompts under a head, checked at construction.
 
     Args:
-        head_features: ``"q"``, the embedding, or ``"layers"``, both from the one forward pass without prompts.
+        head_features: ``"q"``, the embedding, or ``"layers"``, both from the one forward pass without prompts; or what
+            others make of the class tokens after the last ``blocks`` blocks, ``"class_tokens"``, one after the other
+            (LayUP), and ``"fused"``, their mean under the last norm (F-OAL).
         blocks, blocks_per_head, grid, vote: of layers, see :class:`avalanche_f2ocl.options.HeadOptions`.
-        head, metric, shrinkage, priors, projection, ridge: see there.
+        head, metric, shrinkage, priors, projection, random_features, gamma, ridge, penalty: see there.
         readout, normalise, inputs, precision: see :class:`avalanche_f2ocl.options.EncoderOptions`.
         seed: of the head's random projection.
 
@@ -100,7 +102,8 @@ class F2OCLConfig(HeadOptions, EncoderOptions):
         readout, normalise, inputs, precision, seed: see :class:`avalanche_f2ocl.options.EncoderOptions`.
         head_features: ``"z"`` as in the paper; ``"either"``, which is level with the frozen backbone where prompts do
             not help, and does not go with ``"label"``; others see :class:`avalanche_f2ocl.options.HeadOptions`.
-        head, blocks, blocks_per_head, grid, vote, metric, shrinkage, priors, projection, ridge: see there.
+        head, blocks, blocks_per_head, grid, vote, metric, shrinkage, priors, projection, random_features, gamma,
+            ridge, penalty: see there; ``penalty="task"`` is for frozen backbones.
 
     Raises:
         TypeError: a number of the wrong type.
@@ -154,6 +157,8 @@ class F2OCLConfig(HeadOptions, EncoderOptions):
         check_number("zoom", self.zoom)
         if not 1 <= self.zoom <= MAX_ZOOM:
             raise ValueError(f"zoom={self.zoom!r}: must be from 1 to {MAX_ZOOM}")
+        if self.penalty == "task":
+            raise ValueError("penalty='task' needs boundaries, which F2OCL is not told: allowed are 'gcv' and 'past'")
         label = self.prompt_assignment == "label"
         # What is kept of a prompt is noted, to be put back, for the mini-batch's classes alone.
         elects = self.prompt_assignment not in ("label", "shared")

@@ -3,7 +3,6 @@
 from copy import deepcopy
 from dataclasses import dataclass
 
-from avalanche.benchmarks import OnlineCLExperience
 from avalanche.core import SupervisedPlugin
 from avalanche.training.plugins import LwFPlugin
 from torch import Tensor
@@ -13,6 +12,7 @@ from avalanche_f2ocl.arguments import check_positive_int
 from avalanche_f2ocl.baselines.linear import LinearConfig, LinearHead, LinearKeywords, LinearModel
 from avalanche_f2ocl.models.base import BaseModel
 from avalanche_f2ocl.strategies.base import BaseStrategy
+from avalanche_f2ocl.strategies.boundaries import AtBoundaries
 from avalanche_f2ocl.strategies.plugins import training_batch
 
 
@@ -52,7 +52,7 @@ class LwFKeywords(LinearKeywords, total=False):
     refresh_every: int | None
 
 
-class HeadLwFPlugin(LwFPlugin):
+class HeadLwFPlugin(AtBoundaries, LwFPlugin):
     """Avalanche's LwF on the frozen features: the head alone is copied and distilled.
 
     Args:
@@ -78,13 +78,8 @@ class HeadLwFPlugin(LwFPlugin):
         if self.refresh_every and (strategy.model.batches + 1) % self.refresh_every == 0:
             self.teach(deepcopy(strategy.model.head))
 
-    def after_training_exp(self, strategy, **kwargs):
-        self._online = isinstance(strategy.experience, OnlineCLExperience)
-        if not (self._online or self.refresh_every or strategy.catching_up):
-            self.teach(deepcopy(strategy.model.head))
-
-    def after_training(self, strategy, **kwargs):
-        if self._online and not (self.refresh_every or strategy.catching_up):
+    def at_boundary(self, strategy):
+        if not self.refresh_every:
             self.teach(deepcopy(strategy.model.head))
 
     def forget_class(self, class_id: int, row: int) -> None:

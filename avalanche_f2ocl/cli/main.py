@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from avalanche_f2ocl import __version__
+from avalanche_f2ocl.rivals import WITHOUT_BOUNDARIES
 
 _SIGPIPE = 13
 
@@ -80,8 +81,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     train.add_argument("--from", dest="go_on", type=Path, metavar="FILE", help="go on with what this file has learned")
     train.add_argument(
-        "--method", choices=("best", "f2ocl", "vit-ridge", "vit-ncm"),
-        help="best: the recommended settings (default); f2ocl: the paper's; vit-ridge, vit-ncm: without prompts",
+        "--method", metavar="NAME", choices=("best", "f2ocl", "vit-ridge", "vit-ncm", *WITHOUT_BOUNDARIES),
+        help="best: the recommended settings (default); f2ocl: the paper's; vit-ridge, vit-ncm: without prompts; "
+        f"other authors' on frozen features: {', '.join(WITHOUT_BOUNDARIES)}",
     )  # fmt: skip
     train.add_argument("--backbone", help="timm name, or micro_vit; default vit_base_patch16_224.augreg_in21k")
     train.add_argument("--image-size", type=_positive, help="side in pixels; default the backbone's")

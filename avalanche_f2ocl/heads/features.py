@@ -1,5 +1,6 @@
 """What heads see of an image."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,10 @@ from torch.nn import functional as F
 from avalanche_f2ocl.backbone.vit import PromptableViT
 from avalanche_f2ocl.heads.layers import Layers, choose_layers
 from avalanche_f2ocl.options import HeadOptions
+
+
+OF_CLASS_TOKENS = ("class_tokens", "fused")
+"""Kinds of features that are made of the class tokens alone, as others publish them."""
 
 
 @dataclass(frozen=True)
@@ -31,12 +36,22 @@ class FeaturePlan:
 def feature_plan(options: HeadOptions, backbone: PromptableViT) -> FeaturePlan:
     """The plan of a head's options on a backbone.
 
+    Raises:
+        ValueError: features of class tokens, and the backbone has none.
+
     Example:
         >>> from avalanche_f2ocl.backbone.load import load_backbone
         >>> feature_plan(HeadOptions(head_features="zq"), load_backbone("micro_vit")).widths
         (256,)
     """
     kind, dim = options.head_features, backbone.embed_dim
+    if kind in OF_CLASS_TOKENS:
+        if not backbone.has_class_token:
+            raise ValueError(f"head_features={kind!r}: {backbone.name} has no class token; allowed are 'q' and 'layers'")
+        depth = len(backbone.vit.blocks)
+        blocks = tuple(range(depth - min(depth, options.blocks or depth), depth))
+        widths = (dim if kind == "fused" else len(blocks) * dim,)
+        return FeaturePlan(kind, Layers(blocks, 1, widths), None, widths)
     if kind not in ("layers", "ensemble"):
         widths = {"zq": (2 * dim,), "either": (dim, dim)}.get(kind, (dim,))
         return FeaturePlan(kind, None, None, widths)
@@ -74,3 +89,23 @@ def head_features(
     if kind == "zq":
         return torch.cat([F.normalize(z, dim=1), F.normalize(q, dim=1)], dim=1)
     return z if kind == "z" else q
+
+
+def class_token_features(kind: str, layers: Tensor, norm: Callable[[Tensor], Tensor]) -> Tensor:
+    """Features that others make of the class tokens after several blocks.
+
+    Args:
+        kind: ``"class_tokens"``, one after the other (LayUP, Ahrens et al., 2023); ``"fused"``, their mean under the
+            backbone's last norm (F-OAL, Zhuang et al., 2024).
+        layers: ``(B, blocks, K, D)`` from :meth:`PromptableViT.encode_layers`, the class token first.
+        norm: that norm.
+
+    Returns:
+        ``(B, blocks * D)`` or ``(B, D)``.
+
+    Example:
+        >>> class_token_features("fused", torch.tensor([[[[1.0], [9.0]], [[3.0], [9.0]]]]), lambda x: x).tolist()
+        [[2.0]]
+    """
+    tokens = layers[:, :, 0]
+    return tokens.flatten(1) if kind == "class_tokens" else norm(tokens.mean(1))

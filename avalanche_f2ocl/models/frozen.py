@@ -4,18 +4,21 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
-from typing_extensions import Unpack
+from typing_extensions import Self, Unpack
 
 from avalanche_f2ocl.config import FrozenConfig
-from avalanche_f2ocl.heads import NCMHead
-from avalanche_f2ocl.heads.features import feature_plan, head_features
+from avalanche_f2ocl.heads import NCMHead, TaskRidgeHead
+from avalanche_f2ocl.heads.features import OF_CLASS_TOKENS, class_token_features, feature_plan, head_features
 from avalanche_f2ocl.heads.head import SumHead
+from avalanche_f2ocl.heads.layers import Layers
 from avalanche_f2ocl.heads.make import make_head
 from avalanche_f2ocl.keywords import FrozenKeywords
 from avalanche_f2ocl.models.batch import TrainingBatch
 from avalanche_f2ocl.models.predicting import Prediction
 from avalanche_f2ocl.models.saving import SavedModel
 from avalanche_f2ocl.options import DEFAULT_BACKBONE
+from avalanche_f2ocl.rivals import rival_options
+from avalanche_f2ocl.signatures import option_defaults, spelled_out
 from avalanche_f2ocl.state.keys import key_scores
 
 
@@ -57,9 +60,26 @@ class FrozenModel(SavedModel):
     def updates(self) -> tuple[Callable[[TrainingBatch], None], ...]:
         return (self.update_prototypes,)
 
+    @classmethod
+    def rival(cls, name: str, backbone: str | nn.Module = DEFAULT_BACKBONE, **options: Unpack[FrozenKeywords]) -> Self:
+        """Another author's method, see :meth:`avalanche_f2ocl.FrozenBackbone.rival`.
+
+        Args:
+            name: one of :data:`avalanche_f2ocl.rivals.RIVALS`.
+            backbone, **options: as the constructor's; they win over the method's.
+
+        Raises:
+            ValueError: an unknown name.
+
+        Example:
+            >>> FrozenModel.rival("f-oal", "micro_vit").head.moment.shape
+            torch.Size([1000, 1000])
+        """
+        return cls(backbone, **rival_options(name, options))
+
     def encode_batch(self, batch: TrainingBatch) -> Tensor:
         """What the head sees of the mini-batch, ``(B, F)``."""
-        return batch.q if self.config.head_features == "q" else self._layers(batch.tokens)
+        return batch.q if self.plan.prompted is None else self._layers(batch.tokens, self.plan.prompted)
 
     @torch.no_grad()
     def update_prototypes(self, batch: TrainingBatch) -> None:
@@ -76,14 +96,30 @@ class FrozenModel(SavedModel):
     @torch.no_grad()
     def predict_batch(self, images: Tensor) -> Prediction:
         tokens = self.backbone.tokens(images)
-        if self.config.head_features == "layers":
-            return Prediction(self.head.logits(self._layers(tokens)), tokens)
+        if self.plan.prompted is not None:
+            return Prediction(self.head.logits(self._layers(tokens, self.plan.prompted)), tokens)
         return Prediction(self.head.logits(self.backbone.query(images, tokens)), tokens)
 
-    def _layers(self, tokens: Tensor) -> Tensor:
-        assert self.plan.prompted is not None
-        q, layers = self.backbone.encode_layers(tokens, None, self.plan.prompted.blocks, self.plan.prompted.grid)
+    def _layers(self, tokens: Tensor, chosen: Layers) -> Tensor:
+        kind = self.config.head_features
+        q, layers = self.backbone.encode_layers(tokens, None, chosen.blocks, chosen.grid)
+        if kind in OF_CLASS_TOKENS:
+            return class_token_features(kind, layers, self._last_norm)
         return head_features("layers", q, q, layers)
+
+    def _last_norm(self, tokens: Tensor) -> Tensor:
+        """``(B, D)`` float32 to the same."""
+        return self.backbone.vit.norm(tokens.to(self.backbone.dtype)).float()
+
+    def end_task(self) -> None:
+        """Says that a task has ended: ``penalty="task"`` wants to know; others take no notice.
+
+        The strategy calls it at the end of a plain experience, or of a call of ``train`` on an online stream.
+        """
+        with self.lock:
+            for part in self.head.modules() if isinstance(self.head, nn.Module) else ():
+                if isinstance(part, TaskRidgeHead):
+                    part.end_task()
 
 
 class ViTNCMModel(FrozenModel):
@@ -95,3 +131,7 @@ class ViTNCMModel(FrozenModel):
     """
 
     saved_as = "ViTNCM"
+
+
+_rival = FrozenModel.rival.__func__  # type: ignore[attr-defined]
+_rival.__signature__ = spelled_out(_rival, option_defaults(FrozenModel))

@@ -16,14 +16,16 @@ from avalanche_f2ocl.models.f2ocl import F2OCLModel
 from avalanche_f2ocl.models.frozen import FrozenModel, ViTNCMModel
 from avalanche_f2ocl.models.saving import SavedModel
 from avalanche_f2ocl.options import DEFAULT_BACKBONE
+from avalanche_f2ocl.rivals import RIVALS, WITHOUT_BOUNDARIES
 
 METHODS: dict[str, tuple[type[SavedModel], dict[str, Any]]] = {
     "best": (F2OCLModel, PRESETS["best"]),
     "f2ocl": (F2OCLModel, {}),
     "vit-ridge": (FrozenModel, {"head": "ridge", "head_features": "layers", "projection": 0}),
     "vit-ncm": (ViTNCMModel, {}),
+    **{name: (FrozenModel, dict(RIVALS[name].options)) for name in WITHOUT_BOUNDARIES},
 }
-"""The recommended settings, the paper's, and two without prompts: ridge regression on layers, class means."""
+"""The recommended settings, the paper's, and those without prompts: ridge regression on layers, class means, others'."""
 
 
 def make_model(

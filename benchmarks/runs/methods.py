@@ -15,6 +15,7 @@ from avalanche_f2ocl.baselines import (
     RandomPrompt,
     SinglePrompt,
 )
+from avalanche_f2ocl.rivals import RIVALS
 from avalanche_f2ocl.strategies.base import BaseStrategy
 
 Methods = dict[str, tuple[Callable[..., BaseStrategy], dict[str, Any]]]
@@ -64,7 +65,17 @@ BEYOND: Methods = {
     "mvp": (MVP, {}),
 }
 
-METHODS = OF_THE_PAPER | BEYOND
+ON_FROZEN_FEATURES: Methods = {name: (FrozenBackbone, dict(rival.options)) for name, rival in RIVALS.items()}
+"""Other authors' methods, as published."""
+FEWER = 2000
+"""Random features that a CPU can solve for again and again."""
+ON_FROZEN_FEATURES |= {
+    f"{name}-{FEWER}": (make, options | {"projection": FEWER})
+    for name, (make, options) in ON_FROZEN_FEATURES.items()
+    if options.get("projection", 0) > FEWER
+}
+
+METHODS = OF_THE_PAPER | BEYOND | ON_FROZEN_FEATURES
 
 
 def make_strategy(method: str, **options: Any) -> BaseStrategy:

@@ -1,0 +1,134 @@
+"""Each of other authors' methods against a loop of its own, on random vectors and on real features."""
+
+import numpy as np
+import pytest
+import torch
+
+from avalanche_f2ocl import FrozenBackbone, FrozenModel, check_rehearsal_free, held_bytes
+from avalanche_f2ocl.config import FrozenConfig
+from avalanche_f2ocl.heads.make import make_head
+from avalanche_f2ocl.rivals import RIVALS, rival_options
+from tests import rival_loops as loops
+from tests.helpers import as_tensors, assert_same_state, learned, train_online
+
+WIDTH = 60
+FEWER = {"projection": WIDTH}
+"""For methods with random features: so that loops are quick, and samples enough."""
+TOLERANCE = 1e-5
+"""Of the scores' spread."""
+
+
+def small(name):
+    return FEWER if RIVALS[name].options.get("projection") else {}
+
+
+def by_loop(name, x, y, test, head, first, last):
+    """Scores of a method's loop; first: its first mini-batch; last: size of its last task."""
+    projection = getattr(head, "projection", None)
+    drawn = {} if projection is None else {"matrix": projection.matrix.double().numpy()}
+    if hasattr(projection, "phases"):
+        drawn |= {"phases": projection.phases.double().numpy(), "gamma": loops.scale(first)}
+    base, _, variant = name.partition("-scaled" if name.endswith("-scaled") else "-task")
+    if base in ("ranpac", "layup"):
+        options = {"scaled": name.endswith("-scaled"), "last": last if name.endswith("-task") else None}
+        return loops.ranpac(x, y, test, **drawn, **options)
+    if name.endswith("-scaled"):
+        function, penalty = {
+            "f-oal": (lambda v: 1 / (1 + np.exp(-v)), 1.0),
+            "g-acil": (lambda v: np.maximum(0, v), 100.0),
+        }[base]
+        h, test_h = (function(v @ drawn["matrix"]) for v in (x, test))
+        return loops.ridge(h, y, test_h, penalty, scaled=True)
+    return getattr(loops, name.replace("-", "_"))(x, y, test, **drawn)
+
+
+def difference(ours, theirs):
+    """The largest, in units of the spread of a sample's scores; what all classes have in common left out."""
+    ours, theirs = (scores - scores.mean(1, keepdims=True) for scores in (ours, theirs))
+    return np.abs(ours - theirs).max() / theirs.std()
+
+
+@pytest.mark.parametrize("name", RIVALS)
+def test_equals_its_loop_on_random_vectors(name, draw):
+    y = torch.arange(90) % 4
+    x, test = (torch.randn(n, 12, generator=draw) + 2 for n in (90, 20))
+    x[torch.arange(90), y] += 1
+    head = make_head(FrozenConfig(**rival_options(name, small(name))), [12])
+    head.add_rows(4)
+    for part in torch.arange(90).split(10):
+        head.update(x[part], y[part])
+        if hasattr(head, "end_task") and len(part) and part[-1] in (49, 89):
+            head.end_task()
+    theirs = by_loop(name, x.double().numpy(), y.numpy(), test.double().numpy(), head, x[:10].double().numpy(), 40)
+    assert difference(head.logits(test).double().numpy(), theirs) < TOLERANCE
+
+
+@pytest.fixture(scope="module")
+def stream(vit, digits):
+    """Images and labels in the order of the stream, classes numbered as they come, and the same of test images."""
+    parts = [as_tensors(experience) for experience in digits.train_stream[:2]]
+    images, labels = (torch.cat(part) for part in zip(*parts, strict=True))
+    tests = torch.cat([as_tensors(experience)[0] for experience in digits.test_stream[:2]])
+    return images, labels, tests, len(parts[-1][0])
+
+
+@torch.no_grad()
+def stock_features(vit, prepared, kind):
+    """What timm's own model gives: the embedding, or class tokens after blocks."""
+    if kind == "q":
+        return vit.forward_head(vit.forward_features(prepared), pre_logits=True).double().numpy()
+    tokens = []
+    hooks = [block.register_forward_hook(lambda _, __, out: tokens.append(out[:, 0])) for block in vit.blocks]
+    vit(prepared)
+    for hook in hooks:
+        hook.remove()
+    if kind == "fused":
+        return vit.norm(torch.stack(tokens).mean(0)).double().numpy()
+    return torch.cat(tokens[-6:], dim=1).double().numpy()
+
+
+@pytest.mark.parametrize("name", RIVALS)
+def test_equals_its_loop_on_real_features(name, vit, stream):
+    images, labels, tests, last = stream
+    model = FrozenModel.rival(name, vit, precision="float32", **small(name))
+    for part in torch.arange(len(images)).split(10):
+        model.learn(images[part], labels[part])
+        if part[-1] + 1 in (len(images) - last, len(images)):
+            model.end_task()
+    kind = model.config.head_features
+    x, test = (stock_features(vit, model.backbone.prepare(part), kind) for part in (images, tests))
+    y = model.classes.rows(labels).numpy()
+    theirs = by_loop(name, x, y, test, model.head, x[:10], last)
+    ours = model(tests).double().numpy()
+    assert (ours.argmax(1) == theirs.argmax(1)).mean() > 0.99
+    assert difference(ours, theirs) < 100 * TOLERANCE  # of features that are float32
+
+
+@pytest.mark.parametrize("name", RIVALS)
+def test_keeps_what_its_row_says(name, small_vit, digits):
+    strategy = FrozenBackbone.rival(name, backbone=small_vit, evaluator=None, **small(name))
+    train_online(strategy, digits.train_stream[:1])
+    sizes, classes = [held_bytes(strategy)], [2]
+    for again in (digits.train_stream[:1], digits.train_stream[1:2]):
+        train_online(strategy, again)
+        sizes.append(held_bytes(strategy))
+    assert sizes[1] == sizes[0]
+    for experience in digits.train_stream[:2]:
+        assert check_rehearsal_free(strategy, experience.dataset).passed
+    rows = strategy.model.head
+    per_class = sum(getattr(rows, row)[0].nbytes for row in rows.row_names)
+    assert (per_class >= 8 * 32**2) == RIVALS[name].class_covariances
+
+
+@pytest.mark.parametrize("name", RIVALS)
+def test_needs_boundaries_only_if_it_says_so(name, small_vit, digits):
+    with_them = FrozenBackbone.rival(name, backbone=small_vit, evaluator=None, **small(name))
+    train_online(with_them, digits.train_stream[:2])
+    without = FrozenModel.rival(name, small_vit, **small(name))
+    for images, labels in map(as_tensors, digits.train_stream[:2]):
+        for part in torch.arange(len(images)).split(10):
+            without.learn(images[part], labels[part])
+    if RIVALS[name].boundaries:
+        assert not torch.equal(learned(without)["head.start_moment"], learned(with_them.model)["head.start_moment"])
+    else:
+        assert_same_state(learned(without), learned(with_them.model))
