@@ -8,6 +8,7 @@ from avalanche_f2ocl.options import (
     Capture,
     EncoderOptions,
     FrozenFeatures,
+    FrozenPenalty,
     HeadFeatures,
     HeadOptions,
     PromptAssignment,
@@ -42,7 +43,9 @@ class FrozenConfig(HeadOptions, EncoderOptions):
             others make of the class tokens after the last ``blocks`` blocks, ``"class_tokens"``, one after the other
             (LayUP), and ``"fused"``, their mean under the last norm (F-OAL).
         blocks, blocks_per_head, grid, vote: of layers, see :class:`avalanche_f2ocl.options.HeadOptions`.
-        head, metric, shrinkage, priors, projection, random_features, gamma, ridge, penalty: see there.
+        penalty: of ``head="ridge"``, where none is given: ``"gcv"`` and ``"past"`` as there; ``"task"``, by samples
+            held out of each task, see :class:`avalanche_f2ocl.heads.TaskRidgeHead`, which needs boundaries.
+        head, metric, shrinkage, priors, projection, random_features, gamma, ridge: see there.
         readout, normalise, inputs, precision: see :class:`avalanche_f2ocl.options.EncoderOptions`.
         seed: of the head's random projection.
 
@@ -54,7 +57,8 @@ class FrozenConfig(HeadOptions, EncoderOptions):
         'q'
     """
 
-    head_features: FrozenFeatures = "q"
+    head_features: FrozenFeatures = "q"  # type: ignore[assignment]
+    penalty: FrozenPenalty = "gcv"  # type: ignore[assignment]
 
 
 @dataclass(frozen=True)
@@ -103,7 +107,7 @@ class F2OCLConfig(HeadOptions, EncoderOptions):
         head_features: ``"z"`` as in the paper; ``"either"``, which is level with the frozen backbone where prompts do
             not help, and does not go with ``"label"``; others see :class:`avalanche_f2ocl.options.HeadOptions`.
         head, blocks, blocks_per_head, grid, vote, metric, shrinkage, priors, projection, random_features, gamma,
-            ridge, penalty: see there; ``penalty="task"`` is for frozen backbones.
+            ridge, penalty: see there.
 
     Raises:
         TypeError: a number of the wrong type.
@@ -157,8 +161,6 @@ class F2OCLConfig(HeadOptions, EncoderOptions):
         check_number("zoom", self.zoom)
         if not 1 <= self.zoom <= MAX_ZOOM:
             raise ValueError(f"zoom={self.zoom!r}: must be from 1 to {MAX_ZOOM}")
-        if self.penalty == "task":
-            raise ValueError("penalty='task' needs boundaries, which F2OCL is not told: allowed are 'gcv' and 'past'")
         label = self.prompt_assignment == "label"
         # What is kept of a prompt is noted, to be put back, for the mini-batch's classes alone.
         elects = self.prompt_assignment not in ("label", "shared")

@@ -13,6 +13,7 @@ from avalanche_f2ocl.options import (
     Capture,
     Fit,
     FrozenFeatures,
+    FrozenPenalty,
     HeadChoice,
     HeadFeatures,
     Inputs,
@@ -63,7 +64,6 @@ class _HeadKeywords(EncoderKeywords, total=False):
     random_features: RandomFeatures
     gamma: float | None
     ridge: float | None
-    penalty: Penalty
 
 
 class FrozenKeywords(_HeadKeywords, total=False):
@@ -71,6 +71,7 @@ class FrozenKeywords(_HeadKeywords, total=False):
 
     config: FrozenConfig | None
     head_features: FrozenFeatures
+    penalty: FrozenPenalty
 
 
 class F2OCLKeywords(_HeadKeywords, total=False):
@@ -78,6 +79,7 @@ class F2OCLKeywords(_HeadKeywords, total=False):
 
     config: F2OCLConfig | None
     head_features: HeadFeatures
+    penalty: Penalty
     prompt_length: int
     lr: float
     betas: tuple[float, float]

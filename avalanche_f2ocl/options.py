@@ -28,7 +28,8 @@ Metric = Literal["cosine", "euclidean"]
 Vote = Literal["evidence", "equal"]
 Priors = Literal["equal", "counts"]
 RandomFeatures = Literal["relu", "uniform-relu", "uniform-sigmoid", "fourier"]
-Penalty = Literal["gcv", "past", "task"]
+Penalty = Literal["gcv", "past"]
+FrozenPenalty = Literal["gcv", "past", "task"]
 
 
 def choices(config: Any) -> dict[str, tuple[Any, ...]]:
@@ -128,8 +129,7 @@ class HeadOptions(Options):
         random_features, gamma: of what kind, see :func:`avalanche_f2ocl.heads.projection.random_features`.
         ridge: penalty of ``head="ridge"``, see :class:`avalanche_f2ocl.heads.RidgeHead`; None to choose it.
         penalty: how: ``"gcv"``, by generalised cross-validation; ``"past"``, by samples held out of the stream so far,
-            see :class:`avalanche_f2ocl.heads.HeldOutRidgeHead`; ``"task"``, by those held out of the last task, see
-            :class:`avalanche_f2ocl.heads.TaskRidgeHead`, which needs boundaries.
+            see :class:`avalanche_f2ocl.heads.HeldOutRidgeHead`.
 
     Raises:
         TypeError: a number of the wrong type.

@@ -1,6 +1,6 @@
 """Other authors' methods as loops over samples, written from their equations; all in float64 NumPy.
 
-Each takes training vectors (N, F) with classes (N,), test vectors, and what is drawn at random, and gives the test scores.
+Each takes training vectors (N, F) with classes (N,), test vectors, and what is drawn at random; it gives test scores.
 """
 
 import numpy as np
@@ -39,7 +39,8 @@ def ridge(h, y, test, penalty, scaled=False):
 
 
 def ranpac(x, y, test, matrix=None, scaled=False, last=None):
-    """McDonnell et al., 2023; the ``last`` samples, or all, choose the penalty. Without a matrix LayUP, on its features."""
+    """McDonnell et al., 2023; the ``last`` samples, or all, choose the penalty. Without a matrix LayUP's, on its
+    features."""
     h, test_h = (np.maximum(0, v @ matrix) if matrix is not None else v for v in (x, test))
     return ridge(h, y, test_h, best_penalty(h, y, last or len(x)), scaled)
 

@@ -51,6 +51,7 @@ def test_prompts_that_carry_the_label_cannot_be_compared():
 
 
 def test_a_frozen_backbone_has_features_of_one_pass_only():
-    assert choices(FrozenConfig)["head_features"] == ("q", "layers") and FrozenConfig().head_features == "q"
-    with pytest.raises(ValueError, match="head_features='z': allowed are 'q', 'layers'"):
+    allowed = ("q", "layers", "class_tokens", "fused")
+    assert choices(FrozenConfig)["head_features"] == allowed and FrozenConfig().head_features == "q"
+    with pytest.raises(ValueError, match="head_features='z': allowed are 'q', 'layers', 'class_tokens', 'fused'"):
         FrozenConfig(head_features="z")

@@ -12,7 +12,6 @@ from avalanche_f2ocl.backbone.vit import PromptableViT
 from avalanche_f2ocl.heads.layers import Layers, choose_layers
 from avalanche_f2ocl.options import HeadOptions
 
-
 OF_CLASS_TOKENS = ("class_tokens", "fused")
 """Kinds of features that are made of the class tokens alone, as others publish them."""
 
@@ -47,11 +46,11 @@ def feature_plan(options: HeadOptions, backbone: PromptableViT) -> FeaturePlan:
     kind, dim = options.head_features, backbone.embed_dim
     if kind in OF_CLASS_TOKENS:
         if not backbone.has_class_token:
-            raise ValueError(f"head_features={kind!r}: {backbone.name} has no class token; allowed are 'q' and 'layers'")
+            raise ValueError(f"head_features={kind!r}: this backbone has no class token; allowed are 'q' and 'layers'")
         depth = len(backbone.vit.blocks)
         blocks = tuple(range(depth - min(depth, options.blocks or depth), depth))
-        widths = (dim if kind == "fused" else len(blocks) * dim,)
-        return FeaturePlan(kind, Layers(blocks, 1, widths), None, widths)
+        width = dim if kind == "fused" else len(blocks) * dim
+        return FeaturePlan(kind, Layers(blocks, 1, (width,)), None, (width,))
     if kind not in ("layers", "ensemble"):
         widths = {"zq": (2 * dim,), "either": (dim, dim)}.get(kind, (dim,))
         return FeaturePlan(kind, None, None, widths)

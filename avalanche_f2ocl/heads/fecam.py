@@ -20,8 +20,8 @@ class FeCAMHead(ClassMeans):
         \hat\Sigma_{ij} = \Sigma_{s,ij} / \sqrt{\Sigma_{s,ii} \Sigma_{s,jj}}, \quad
         d(x) = (x - \mu)^\top \hat\Sigma^{-1} (x - \mu),
 
-    and the logit is :math:`-d(x)`. It needs no boundaries and keeps no samples, but ``8 F**2`` bytes for each class, and as
-    many again from the first prediction after an update. A class with one sample has the identity for a covariance.
+    and the logit is :math:`-d(x)`. It needs no boundaries and keeps no samples, but ``8 F**2`` bytes for each class,
+    and as many again from the first prediction after an update. A class with one sample has the identity as covariance.
 
     Source: Goswami, Liu, Twardowski and van de Weijer, FeCAM: Exploiting the Heterogeneity of Class Distributions in
     Exemplar-Free Continual Learning, 2023, Eqs. 4-7. Tukey's transformation is left out, as in the authors' code for

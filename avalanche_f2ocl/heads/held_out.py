@@ -57,8 +57,8 @@ class HeldOutRidgeHead(RidgeHead):
         self.register_buffer("held_moment", torch.zeros_like(self.moment))
 
     def settings(self) -> Settings:
-        _, *others = super().settings()
-        return (self.KIND, *others)
+        _, ridge, priors = super().settings()
+        return self.KIND, ridge, priors
 
     def moments(self) -> dict[str, tuple[str, str]]:
         return super().moments() | {"held_moment": ("held_sums", "held_counts")}

@@ -20,8 +20,8 @@ class RandomProjection(Undoable):
         dim: length F of the vectors.
         width: features P.
         seed: of the matrix.
-        kind: ``"relu"``; ``"uniform-relu"`` or ``"uniform-sigmoid"`` for R as a linear layer of PyTorch's is born, uniform
-            in :math:`\\pm 1 / \\sqrt F`, and that function.
+        kind: ``"relu"``; or ``"uniform-relu"`` or ``"uniform-sigmoid"``, that function and R as PyTorch initialises a
+            linear layer, uniform in :math:`\\pm 1 / \\sqrt F`.
 
     Attributes:
         matrix: R, ``(F, P)`` float32.

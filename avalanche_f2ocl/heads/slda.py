@@ -23,8 +23,8 @@ class SLDAHead(LDAHead):
         \Delta = \frac{t}{t + 1} (x - \mu_y) (x - \mu_y)^\top,
 
     and class c scores :math:`\mu_c^\top \Lambda x - \frac12 \mu_c^\top \Lambda \mu_c` with the pseudoinverse
-    :math:`\Lambda = ((1 - \varepsilon) \Sigma + \varepsilon I)^{+}`. So it depends on the order of the samples, but not on
-    their cut into mini-batches; :class:`avalanche_f2ocl.heads.LDAHead` has the exact covariance within classes.
+    :math:`\Lambda = ((1 - \varepsilon) \Sigma + \varepsilon I)^{+}`. So it depends on the order of the samples, but not
+    on their cut into mini-batches; :class:`avalanche_f2ocl.heads.LDAHead` has the exact covariance within classes.
 
     When a class is forgotten, its mean goes; what it added to the covariance cannot be told apart.
 

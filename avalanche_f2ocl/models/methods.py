@@ -25,7 +25,7 @@ METHODS: dict[str, tuple[type[SavedModel], dict[str, Any]]] = {
     "vit-ncm": (ViTNCMModel, {}),
     **{name: (FrozenModel, dict(RIVALS[name].options)) for name in WITHOUT_BOUNDARIES},
 }
-"""The recommended settings, the paper's, and those without prompts: ridge regression on layers, class means, others'."""
+"""The recommended settings, the paper's, and ridge on layers and class means without prompts, and other authors'."""
 
 
 def make_model(

@@ -25,6 +25,7 @@ STRATEGIES = {
     "random-prompt": lambda **o: RandomPrompt(**SMALL, **o),
     "vit-ncm": lambda **o: ViTNCM(**o),
     "vit-ridge": lambda **o: FrozenBackbone(head="ridge", projection=40, **o),
+    "vit-ridge-task": lambda **o: FrozenBackbone.rival("ranpac-task", projection=40, **o),
     "linear-mask": lambda **o: LinearStrategy(mask_logits="batch", **o),
     "er": lambda **o: ER(mem_size=30, **o),
     "lwf": lambda **o: LwF(**o),
