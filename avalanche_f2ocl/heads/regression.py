@@ -5,8 +5,13 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from avalanche_f2ocl.heads.low_rank import eigenpairs
+
 SMALLEST_SCALE = 1e-150
 """Of penalties, where all features are zero: its square is still a number."""
+
+ROUNDED_AWAY = 1e-9
+"""Of the labels' squares, less than what may be left outside the features' span counts as nothing."""
 
 
 class Regression(NamedTuple):
@@ -49,8 +54,8 @@ def gcv_ridge(moment: Tensor, sums: Tensor, samples: Tensor, distinct: Any = Non
         >>> gcv_ridge(torch.eye(2).double() * 4, torch.eye(2).double() * 4, 8).weight.shape
         torch.Size([2, 2])
     """
-    values, vectors = torch.linalg.eigh(moment)
-    scale = values.clamp(min=0).mean().clamp(min=SMALLEST_SCALE)
+    values, vectors = eigenpairs(moment, int(samples))
+    scale = (moment.trace() / len(moment)).clamp(min=SMALLEST_SCALE)
     penalties = scale * torch.logspace(-6, 2, 41, dtype=values.dtype, device=values.device)
     return _best(values, vectors, sums, penalties, samples, samples if distinct is None else distinct)
 
@@ -66,7 +71,7 @@ def given_ridge(moment: Tensor, sums: Tensor, penalty: float, samples: Tensor, d
     penalties = moment.new_tensor([penalty])
     factor, failed = torch.linalg.cholesky_ex(regular(moment, penalty))
     if failed:  # the penalty drowns in the moment's rounding
-        values, vectors = torch.linalg.eigh(moment)
+        values, vectors = eigenpairs(moment, int(samples))
         return _best(values, vectors, sums, penalties, samples, distinct)
     weight = torch.cholesky_solve(sums.T, factor).T
     residual = samples - (weight * sums).sum() - penalty * weight.square().sum()
@@ -110,14 +115,17 @@ def predicted_share(error: Tensor, samples: Any) -> Tensor:
 
 
 def _best(values: Tensor, vectors: Tensor, sums: Tensor, penalties: Tensor, samples: Any, distinct: Any) -> Regression:
-    """Of some penalties ``(K,)`` the best, by the moment's eigenvalues ``(P,)`` and eigenvectors."""
-    values = values.clamp(min=0).unsqueeze(1)
+    """Of some penalties ``(K,)`` the best, by the moment's eigenvalues ``(R,)`` above 0 and eigenvectors ``(P, R)``."""
     rotated = sums @ vectors
-    power = rotated.square().sum(0).unsqueeze(1)
-    residual = samples - ((values + 2 * penalties) / (values + penalties) ** 2 * power).sum(0)
-    error = _error(residual, (values / (values + penalties)).sum(0), distinct)
+    explained = rotated.square().sum(0) / values
+    outside = samples - explained.sum()
+    outside = outside * (outside > ROUNDED_AWAY * samples)
+    left = penalties / (values.unsqueeze(1) + penalties)  # nothing is subtracted: with few samples it would be lost
+    residual = outside + left.square().T @ explained
+    distinct = torch.as_tensor(distinct).clamp(min=len(values))
+    error = residual / ((distinct - len(values) + left.sum(0)) / distinct) ** 2
     best = error.argmin()
-    weight = (rotated / (values.squeeze(1) + penalties[best])) @ vectors.T
+    weight = (rotated / (values + penalties[best])) @ vectors.T
     return Regression(weight, penalties[best], error[best])
 
 

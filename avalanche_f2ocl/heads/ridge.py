@@ -17,6 +17,8 @@ UNASKED = 8
 """Mini-batches in a row that a solution is kept current through without a prediction: after them it is training."""
 GROWTH = 1.1
 """Of the samples or classes, beyond which the penalty is chosen anew."""
+FEW = 8
+"""With as many samples as the features by this, or fewer, solving is cheaper than keeping a solution current."""
 LARGEST_SHARE = 4
 """A mini-batch of more samples than the features by this is as dear as solving."""
 
@@ -50,11 +52,12 @@ class RidgeHead(SecondMomentHead):
     Least squares sees rare classes so seldom that it hardly answers for them. Hence each output is divided by its root
     mean square over the samples so far, which the sums give; with as many samples of each class little changes.
 
-    Solving takes ``O(P**3)`` for P features: measured on one core of a server, see benchmarks/README.md. Where
-    predictions and mini-batches take turns, a solution is kept current by ``O(B P**2)`` for a mini-batch of B, with
-    another ``8 P**2`` bytes: exactly, but for the penalty, which stays the one chosen when it was solved. It is
-    solved in full again after a tenth more samples or classes, after eight mini-batches without a prediction, after one
-    of more than P / 4 samples, after a class was forgotten, and where rounding would show.
+    Solving takes ``O(P**3)`` for P features, ``O(P N**2)`` for N samples up to P / 4: measured on one core of a server,
+    see benchmarks/README.md. Beyond P / 8 samples, where predictions and mini-batches take turns, a solution is kept
+    current by ``O(B P**2)`` for a mini-batch of B, with another ``8 P**2`` bytes: exactly, but for the penalty, which
+    stays the one chosen when it was solved. It is solved in full again after a tenth more samples or classes, after
+    eight mini-batches without a prediction, after one of more than P / 4 samples, after a class was forgotten, and
+    where rounding would show.
 
     Source: random features and ridge for frozen backbones: McDonnell et al., RanPAC: Random Projections and
     Pre-trained Models for Continual Learning, 2023. Generalised cross-validation: Golub, Heath and Wahba, 1979.
@@ -117,7 +120,8 @@ class RidgeHead(SecondMomentHead):
 
     def advance(self, solution: Solution, features: Tensor, rows: Tensor) -> Solution | None:
         facts, total = RidgeFacts(*solution.facts), int(self.total_now())
-        if len(features) > features.shape[1] / LARGEST_SHARE or not facts.hold(total, self.num_rows):
+        width = len(self.moment)
+        if total <= width / FEW or len(features) > width / LARGEST_SHARE or not facts.hold(total, self.num_rows):
             return None
         if not well_conditioned(self.moment, features, facts.penalty):
             return None

@@ -76,3 +76,17 @@ def test_the_root_mean_square_is_that_of_the_outputs(data):
     expected = np.sqrt(((x @ weight.T) ** 2).mean(0))
     found = root_mean_square(torch.from_numpy(weight), torch.from_numpy(x.T @ x), torch.tensor(50))
     np.testing.assert_allclose(found.numpy(), expected)
+
+
+@pytest.mark.parametrize("samples", [3, 10, 40])
+def test_with_fewer_samples_than_features_the_penalty_is_that_of_exact_arithmetic(data, samples):
+    """The definition in the samples' own coordinates, where no digits are lost."""
+    draw = np.random.default_rng(0)
+    x, y = np.maximum(data[0][:samples] @ draw.normal(size=(64, 400)), 0), data[1][:samples]
+    values, turn = np.linalg.eigh(x @ x.T)
+    penalties = values.sum() / 400 * np.logspace(-6, 2, 41)
+    left = penalties / (values[:, None] + penalties)  # of I - H, its eigenvalues
+    errors = (left**2 * ((turn.T @ y) ** 2).sum(1)[:, None]).sum(0) / left.mean(0) ** 2
+    solved = gcv_ridge(*sums(x, y))
+    assert solved.error.item() == pytest.approx(errors.min(), rel=1e-6)
+    assert solved.penalty.item() == pytest.approx(penalties[errors.argmin()])
