@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from torch import nn
+from torch import Tensor, nn
 from typing_extensions import Unpack
 
 from avalanche_f2ocl.arguments import check_positive_int
@@ -109,12 +109,14 @@ class DualPromptModel(KeyedModel):
 
     def embed(self, view: ImageView) -> Prompted:
         rows, similarity = self.prompts.expert.nearest(view.q, count=1)
-        chosen = self.prompts.expert.prompts[rows.squeeze(1)]
+        return Prompted(self.embed_under(view.tokens, rows.squeeze(1)), similarity, rows)
+
+    def embed_under(self, tokens: Tensor, rows: Tensor) -> Tensor:
+        """Embeds tokens ``(B, T, D)`` under the G-prompt and E-prompts ``rows (B,)``: ``(B, D)``."""
         prefixes = {block: prefix.unsqueeze(0) for block, prefix in zip(G_BLOCKS, self.prompts.general, strict=True)}
-        prefixes |= dict(zip(E_BLOCKS, chosen.unbind(1), strict=True))
+        prefixes |= dict(zip(E_BLOCKS, self.prompts.expert.prompts[rows].unbind(1), strict=True))
         with prefix_tuning(self.backbone.vit.blocks, prefixes):
-            z = self.backbone.encode_tokens(view.tokens)
-        return Prompted(z, similarity, rows)
+            return self.backbone.encode_tokens(tokens)
 
 
 class DualPrompt(BaseStrategy):

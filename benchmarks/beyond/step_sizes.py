@@ -19,8 +19,8 @@ from benchmarks.runs.tables import insert, load_runs, write_rows
 
 TABLE = "step_sizes"
 METHODS = ("linear-mask", "l2p-mask", "dualprompt-mask", "single-prompt", "coda-prompt", "mvp")
-STEPS = (0.001, 0.003, 0.01, 0.03)
-IMAGES = {"digits": (100, 40), "caltech101": (8, 4), "cifar100": (8, 4)}
+STEPS = (0.001, 0.005, 0.02)
+IMAGES = {"digits": (60, 30), "caltech101": (4, 2), "cifar100": (6, 2)}
 """Training and held-out images of each class, by data set."""
 
 
