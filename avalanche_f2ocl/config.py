@@ -100,8 +100,7 @@ class F2OCLConfig(HeadOptions, EncoderOptions):
             paper. Not for the same elections as ``compensate_drift``.
         zoom: passes with prompts see the middle 1 / zoom of each side, enlarged; 1 for the whole image, as in the
             paper.
-        negatives: see :func:`avalanche_f2ocl.losses.contrastive_prompt_loss`.
-        exclude_self: likewise.
+        negatives, exclude_self: see :func:`avalanche_f2ocl.losses.contrastive_prompt_loss`.
         capture, compile: of the frozen backbone, see :class:`avalanche_f2ocl.backbone.PromptableViT`.
         readout, normalise, inputs, precision, seed: see :class:`avalanche_f2ocl.options.EncoderOptions`.
         head_features: ``"z"`` as in the paper; ``"either"``, which is level with the frozen backbone where prompts do

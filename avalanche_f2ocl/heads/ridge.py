@@ -29,8 +29,7 @@ class RidgeFacts(NamedTuple):
     Attributes:
         penalty: that it was solved with.
         evidence: see :meth:`RidgeHead.evidence`.
-        samples: when it was solved in full.
-        classes: likewise.
+        samples, classes: how many there were when it was last solved in full.
         unasked: mini-batches since the last prediction.
     """
 

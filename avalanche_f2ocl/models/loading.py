@@ -18,8 +18,7 @@ def load_model(path: str | Path, backbone: Any = None, **options: Any) -> SavedM
     """The model of a file, of whichever class it is.
 
     Args:
-        path, backbone: as :meth:`avalanche_f2ocl.models.saving.SavedModel.from_file`.
-        **options: likewise.
+        path, backbone, **options: as :meth:`avalanche_f2ocl.models.saving.SavedModel.from_file`.
 
     Raises:
         FileNotFoundError, ValueError: as there; a file of a strategy whose model needs Avalanche.

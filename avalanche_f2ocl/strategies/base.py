@@ -48,9 +48,9 @@ class BaseStrategy(SpelledOut, Resumable, TemplateOverrides, SupervisedTemplate)
     Works on plain experiences and on ``split_online_stream``, with or without task attributes, which it
     never reads. Images and labels are checked on the host before they cross to the device.
 
-    A mini-batch is learned as a whole or not at all: whatever exception ends it, from the data, a plugin or the
-    device, model and optimiser are as before it. Metrics and the state of other plugins are their own; a plugin
-    that learns can note it by ``strategy.undo.save_attributes`` in ``before_training_iteration``.
+    A mini-batch is learned as a whole or not at all: if the data, a plugin or the device raises an exception, model
+    and optimiser are as they were before it. Metrics and other plugins keep their own state; a plugin that learns can
+    have it restored too, by ``strategy.undo.save_attributes`` in ``before_training_iteration``.
 
     ``mb_output`` has the class id as column, :data:`avalanche_f2ocl.heads.MASKED_LOGIT` where a class
     has not been seen. In training it is label-free and made before the update. Before anything has been

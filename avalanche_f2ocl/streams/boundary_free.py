@@ -63,7 +63,7 @@ def drifting_stream(
         dataset: as :func:`avalanche_f2ocl.class_incremental_stream`.
         width: standard deviation of a class's samples in time, as a share of the stream.
         seed: as :func:`si_blurry_stream`.
-        **loading: likewise.
+        **loading: see :mod:`avalanche_f2ocl.streams.boundary_free`.
 
     Raises:
         TypeError, ValueError, FileNotFoundError, OSError: as :func:`si_blurry_stream`.
@@ -93,7 +93,7 @@ def long_tailed_stream(
         imbalance: at least 1.
         groups: of classes, one after the other, random in what is frequent; 1 shuffles all classes together.
         seed: as :func:`si_blurry_stream`.
-        **loading: likewise.
+        **loading: see :mod:`avalanche_f2ocl.streams.boundary_free`.
 
     Raises:
         TypeError, ValueError, FileNotFoundError, OSError: more groups than classes, or as :func:`si_blurry_stream`.
@@ -114,7 +114,7 @@ def shuffled_stream(
     Args:
         dataset: as :func:`avalanche_f2ocl.class_incremental_stream`.
         seed: as :func:`si_blurry_stream`.
-        **loading: likewise.
+        **loading: see :mod:`avalanche_f2ocl.streams.boundary_free`.
 
     Raises:
         TypeError, ValueError, FileNotFoundError, OSError: as :func:`avalanche_f2ocl.datasets.load`.
@@ -140,7 +140,7 @@ def recurring_stream(
         groups: of classes.
         repeats: visits of each group; they share out its images evenly.
         seed: as :func:`si_blurry_stream`.
-        **loading: likewise.
+        **loading: see :mod:`avalanche_f2ocl.streams.boundary_free`.
 
     Raises:
         TypeError, ValueError, FileNotFoundError, OSError: more groups than classes, or as :func:`si_blurry_stream`.
