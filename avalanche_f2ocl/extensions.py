@@ -24,7 +24,7 @@ def register(option: str, factory: Callable[..., Any]) -> str:
             or None. What it must be: see docs/extending.md.
 
     Returns:
-        Its name: module, qualified name, and the keywords of a partial.
+        The name, made of module, qualified name and the keywords of a partial.
 
     Raises:
         ValueError: another option.

@@ -87,7 +87,7 @@ class ER(BaseStrategy):
     """Linear head trained on each mini-batch and as many images from a reservoir.
 
     Not rehearsal-free: it stores ``mem_size`` images. Replay and reservoir are Avalanche's
-    (:class:`ReplayPlugin`, :class:`ReservoirSamplingBuffer`); ``model.forget`` also drops a class's images. Run it
+    (``ReplayPlugin``, ``ReservoirSamplingBuffer``); ``model.forget`` also drops a class's images. Run it
     on online streams: on plain experiences Avalanche fills the buffer only when the experience ends. An experience
     of which a mini-batch was skipped (``on_bad_input="skip"``) is not stored.
 

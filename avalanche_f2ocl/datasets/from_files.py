@@ -16,7 +16,7 @@ from avalanche_f2ocl.image_fit import ImageFit
 from avalanche_f2ocl.options import Fit
 
 IN_MEMORY_BYTES = 2**31
-"""Of decoded images, 2 GiB: where there are more, they stay on the disk unless ``in_memory`` says otherwise."""
+"""2 GiB; decoded images that take more stay on the disk unless ``in_memory`` says otherwise."""
 
 
 class LoadedData(NamedTuple):

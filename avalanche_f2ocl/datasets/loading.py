@@ -58,7 +58,8 @@ def load(
         train_per_class, test_per_class: images kept of each class, drawn by a fixed generator; a class
             with fewer keeps all. None keeps all.
         root: where what is downloaded is kept; default Avalanche's data folder.
-        image_size, fit, in_memory, workers: of files and what is read as they are, see :class:`Loading`.
+        image_size, fit, in_memory, workers: of files and what is read as they are, see
+            :class:`~avalanche_f2ocl.datasets.from_files.Loading`.
 
     Raises:
         TypeError: ``dataset`` is none of these.
@@ -114,7 +115,8 @@ def imagenet_r(
     Args:
         root, download, split_seed: see :class:`avalanche_f2ocl.datasets.imagenet_r_files.ImageNetRFiles`.
         train_per_class, test_per_class: see :func:`load`.
-        image_size, fit, in_memory, workers: see :class:`Loading`; the images' sizes differ.
+        image_size, fit, in_memory, workers: the images' sizes differ; see
+            :class:`~avalanche_f2ocl.datasets.from_files.Loading`.
 
     Raises:
         TypeError, ValueError, FileNotFoundError, OSError: as for ``ImageNetRFiles`` and :func:`load`.

@@ -7,7 +7,7 @@ import numpy as np
 from PIL import Image, ImageCms
 
 BACKGROUND = (255, 255, 255)
-"""Red, green and blue of what lies under transparent pixels: white."""
+"""White, as red, green and blue, lies under transparent pixels."""
 
 _STRIP = 1 << 22  # pixels
 _BITS, _PHOTOMETRIC, _WHITE_IS_ZERO = 258, 262, 0  # tags of TIFF

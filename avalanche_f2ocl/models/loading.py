@@ -18,7 +18,8 @@ def load_model(path: str | Path, backbone: Any = None, **options: Any) -> SavedM
     """The model of a file, of whichever class it is.
 
     Args:
-        path, backbone, **options: as :meth:`avalanche_f2ocl.models.saving.SavedModel.from_file`.
+        path, backbone: as :meth:`avalanche_f2ocl.models.saving.SavedModel.from_file`.
+        **options: as there.
 
     Raises:
         FileNotFoundError, ValueError: as there; a file of a strategy whose model needs Avalanche.

@@ -25,7 +25,7 @@ METHODS: dict[str, tuple[type[SavedModel], dict[str, Any]]] = {
     "vit-ncm": (ViTNCMModel, {}),
     **{name: (FrozenModel, dict(RIVALS[name].options)) for name in WITHOUT_BOUNDARIES},
 }
-"""The recommended settings, the paper's, and ridge on layers and class means without prompts, and other authors'."""
+"""The recommended settings and the paper's; without prompts ridge on layers, class means, and other authors' heads."""
 
 
 def make_model(

@@ -14,7 +14,7 @@ from avalanche_f2ocl.rehearsal.held import held
 from avalanche_f2ocl.rehearsal.sample_forms import SampleForms
 
 STREAMS = tuple(f"strategy.{name}" for name in ("experience", "_eval_streams", "current_eval_stream"))
-"""Where Avalanche's loop itself refers to the streams that its caller passed in: the caller's data, not a memory."""
+"""Where Avalanche's loop itself refers to the streams that its caller passed in, which are no memory of the method."""
 
 
 @dataclass(frozen=True)
