@@ -2,14 +2,13 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Hashable
-from functools import partial
-from typing import Any, cast
+from collections.abc import Hashable
+from typing import Any
 
 import torch
 from torch import Tensor
 
-Function = Callable[..., tuple[Tensor, ...]]
+from avalanche_f2ocl.backbone.graph_call import Function, GraphCall
 
 MOST = 8
 """Graphs at most; each keeps the memory of one pass."""
@@ -24,7 +23,7 @@ class CapturedCalls:
     later replays. A gradient can be taken of the latest call of a graph only.
 
     Args:
-        required: whether a capture that fails raises; otherwise it warns once, and those shapes stay as they are.
+        required: whether a capture that fails raises; otherwise it warns, and those shapes are not captured again.
         device_type: whose tensors are captured.
 
     Example:
@@ -40,8 +39,12 @@ class CapturedCalls:
     def clear(self) -> None:
         """Forgets all graphs; to be called when tensors that a function closes over have moved."""
         self._seen: Counter[Hashable] = Counter()
-        self._graphs: dict[Hashable, Function | None] = {}
-        self._replays: Counter[Hashable] = Counter()
+        self._graphs: dict[Hashable, GraphCall | None] = {}
+
+    def wipe(self) -> None:
+        """Forgets the values of the last calls, which graphs keep in their memory; gradients of these are lost."""
+        for graph in filter(None, self._graphs.values()):
+            graph.wipe()
 
     def __getstate__(self) -> dict[str, Any]:
         # Graphs can neither be copied nor saved; a copy captures its own.
@@ -68,34 +71,17 @@ class CapturedCalls:
             if self._seen[key] <= AFTER or len(self._graphs) >= MOST:
                 return function(*tensors)
             self._graphs[key] = self._capture(function, tensors)
-        graph = self._graphs[key]
-        if graph is None:
-            return function(*tensors)
-        self._replays[key] += 1
-        outputs = tuple(output.clone() for output in graph(*tensors))
-        for output in outputs:
-            if output.requires_grad:
-                output.register_hook(partial(self._check_latest, key, self._replays[key]))
-        return outputs
+        return (self._graphs[key] or function)(*tensors)
 
-    def _capture(self, function: Function, tensors: tuple[Tensor, ...]) -> Function | None:
-        first, *others = (t.detach().clone() for t in tensors)
-        # With gradients, whether or not this call wants them: the same graph then serves both kinds of call.
-        sample = (first, *(t.requires_grad_(t.is_floating_point()) for t in others))
+    def _capture(self, function: Function, tensors: tuple[Tensor, ...]) -> GraphCall | None:
         try:
-            with torch.enable_grad():
-                return cast("Function", torch.cuda.make_graphed_callables(function, sample))
-        except torch.cuda.OutOfMemoryError:
-            raise
+            # On the tensors' device; and back on what was current, since a capture that fails leaves its own stream so.
+            with torch.cuda.stream(torch.cuda.current_stream(tensors[0].device)):
+                return GraphCall(function, tensors)
         except RuntimeError as error:
+            problem = f"a pass could not be captured as a CUDA graph: {error}"
             if self.required:
-                raise
-            warnings.warn(f"a pass could not be captured as a CUDA graph, so it runs slower: {error}", stacklevel=2)
-            return None
-
-    def _check_latest(self, key: Hashable, replay: int, grad: Tensor) -> None:
-        if self._replays[key] != replay:
-            raise RuntimeError(
-                "a gradient of a forward pass whose activations a later one of the same shapes has overwritten: "
-                "take gradients before the next pass, or set capture=False"
-            )
+                raise RuntimeError(f"capture=True, but {problem}") from error
+            warnings.warn(f"{problem}; it runs slower without", stacklevel=2)
+        torch.cuda.empty_cache()  # without the error, whose frames hold what was made before memory ran out
+        return None

@@ -7,30 +7,49 @@ BFLOAT16_WIDTH = 192
 
 
 def default_device(device: str | torch.device | None = None) -> torch.device:
-    """``device``, or CUDA if there is one, else the CPU."""
-    return torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    """``device``, or CUDA if there is one, else the CPU; with its number, see :func:`numbered`."""
+    return numbered(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+
+
+def numbered(device: str | torch.device) -> torch.device:
+    """``"cuda"`` as tensors call it, by the number of the current device; any other device as it is.
+
+    Example:
+        >>> numbered("cpu"), numbered("cuda:1")
+        (device(type='cpu'), device(type='cuda', index=1))
+    """
+    device = torch.device(device)
+    return torch.device("cuda", torch.cuda.current_device()) if device == torch.device("cuda") else device
 
 
 def working_dtype(precision: str, width: int, device: str | torch.device) -> torch.dtype:
     """What a frozen backbone computes in.
 
     Args:
-        precision: ``"float32"``, ``"bfloat16"``; or ``"auto"``, bfloat16 on CUDA, and on a CPU that
-            multiplies it (AMX, AVX-512 BF16) for a ViT of at least :data:`BFLOAT16_WIDTH`.
+        precision: ``"float32"``, ``"bfloat16"``; or ``"auto"``, bfloat16 on a CUDA device that multiplies it (since
+            Ampere), and on a CPU that does (AMX, AVX-512 BF16) for a ViT of at least :data:`BFLOAT16_WIDTH`.
         width: length D of the ViT's tokens.
         device: where it is going to run.
 
     Example:
-        >>> working_dtype("auto", 768, "cuda"), working_dtype("auto", 128, "cpu")
+        >>> working_dtype("bfloat16", 768, "cpu"), working_dtype("auto", 128, "cpu")
         (torch.bfloat16, torch.float32)
     """
     if precision != "auto":
         return torch.float32 if precision == "float32" else torch.bfloat16
-    if torch.device(device).type == "cpu":
-        return torch.bfloat16 if width >= BFLOAT16_WIDTH and _multiplies_bfloat16() else torch.float32
-    return torch.bfloat16 if torch.device(device).type == "cuda" else torch.float32
+    device = torch.device(device)
+    if device.type == "cpu":
+        fast = width >= BFLOAT16_WIDTH and _multiplies_bfloat16()
+    else:
+        fast = device.type == "cuda" and _cuda_multiplies_bfloat16(device)
+    return torch.bfloat16 if fast else torch.float32
 
 
 def _multiplies_bfloat16() -> bool:
     asked = (getattr(torch.cpu, name, None) for name in ("_is_amx_tile_supported", "_is_avx512_bf16_supported"))
     return any(known() for known in asked if known is not None)  # not in every torch
+
+
+def _cuda_multiplies_bfloat16(device: torch.device) -> bool:
+    # torch.cuda.is_bf16_supported asks the current device, and takes emulation for support.
+    return torch.version.hip is not None or torch.cuda.get_device_capability(device) >= (8, 0)

@@ -1,7 +1,7 @@
 """A frozen ViT that takes prompts among its tokens."""
 
-from collections.abc import Callable, Hashable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from copy import deepcopy
 from functools import cached_property, partial
 from pathlib import Path
@@ -232,6 +232,15 @@ class PromptableViT(nn.Module):
             if replay and self._captured is not None and self._captured.device_type == tokens.device.type:
                 return self._captured(name, function, *tensors)
             return function(*tensors)
+
+    @contextmanager
+    def forgetting_passes(self) -> Iterator[None]:
+        """At its end, what replayed passes keep of a mini-batch is forgotten, and their gradients are lost."""
+        try:
+            yield
+        finally:
+            if self._captured is not None:
+                self._captured.wipe()
 
     def _apply(self, fn: Callable, recurse: bool = True) -> "PromptableViT":
         places = [tensor.data_ptr() for tensor in self.vit.parameters()]

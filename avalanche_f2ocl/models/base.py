@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from typing_extensions import Self
 
 from avalanche_f2ocl.arguments import check_names
+from avalanche_f2ocl.backbone.devices import numbered
 from avalanche_f2ocl.backbone.load import load_backbone
 from avalanche_f2ocl.backbone.vit import PromptableViT
 from avalanche_f2ocl.checks import check_labels
@@ -22,7 +23,7 @@ from avalanche_f2ocl.models.predicting import Predictor
 from avalanche_f2ocl.options import DEFAULT_BACKBONE, EncoderOptions
 from avalanche_f2ocl.signatures import SpelledOut
 from avalanche_f2ocl.state.class_table import ClassTable
-from avalanche_f2ocl.state.row_adam import StepOptimizer, forget_rows, remove_row
+from avalanche_f2ocl.state.row_adam import StepOptimizer, forget_rows, move_state, remove_row
 from avalanche_f2ocl.state.rows import ClassRows, Undoable, move_only
 from avalanche_f2ocl.state.undo import Undo
 
@@ -187,7 +188,8 @@ class BaseModel(SpelledOut, Predictor):
             ids, self.class_names = self._ids(labels)
             batch = self.begin_batch(images.to(self.device), check_labels(ids, len(images)))
             undo.save_rows(batch.class_rows)
-            self.learn_batch(batch)
+            with self.backbone.forgetting_passes():
+                self.learn_batch(batch)
 
     def _ids(self, labels: Any) -> tuple[Any, dict[int, str]]:
         """Class ids of labels that are names, and the names with the new ones among them."""
@@ -283,13 +285,16 @@ class BaseModel(SpelledOut, Predictor):
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """As every module's; where all of it is there already, which Avalanche asks at each experience, it is quick."""
         if len(args) == 1 and not kwargs and isinstance(args[0], (str, torch.device)):
-            there = torch.device(args[0])
+            there = numbered(args[0])
             if all(tensor.device == there for tensor in chain(self.parameters(), self.buffers())):
                 return self
         return super().to(*args, **kwargs)
 
     def _apply(self, fn: Callable, recurse: bool = True) -> Self:
-        return super()._apply(move_only(fn), recurse)
+        super()._apply(move_only(fn), recurse)
+        if self.optimizer is not None:
+            move_state(self.optimizer, self.device)
+        return self
 
     def get_extra_state(self) -> Tensor:
         return torch.tensor(self.batches)

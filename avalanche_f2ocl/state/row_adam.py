@@ -119,6 +119,19 @@ class RowAdam(Optimizer):
         return state
 
 
+def move_state(optimizer: StepOptimizer, device: torch.device) -> None:
+    """Brings what an optimiser remembers of parameters to their device.
+
+    Args:
+        optimizer: as :func:`remove_row`.
+        device: where the parameters are now.
+    """
+    for state in optimizer.state.values():
+        for name, tensor in state.items():
+            if isinstance(tensor, Tensor) and tensor.dim() > 0:
+                state[name] = tensor.to(device)
+
+
 def remove_row(optimizer: StepOptimizer, param: Tensor, row: int) -> None:
     """Takes a row of a parameter out of what an optimiser remembers of it; later rows move up by one.
 

@@ -1,4 +1,4 @@
-"""What takes the place of Avalanche's handling of data loaders and optimisers."""
+"""What takes the place of Avalanche's handling of data loaders, optimisers and memory."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +35,11 @@ class TemplateOverrides:
         seed: int
         clock: Any
         _obtain_common_dataloader_parameters: Any
+
+    def train(self, experiences, eval_streams=None, **kwargs):
+        """Avalanche's; at its end, whatever ends it, nothing of a mini-batch stays in the memory of CUDA graphs."""
+        with self.model.backbone.forgetting_passes():
+            return super().train(experiences, eval_streams, **kwargs)  # type: ignore[misc]
 
     def make_train_dataloader(self, shuffle=True, drop_last=False, **kwargs):
         """Avalanche's balances tasks where there are any, and shuffles by the global generator; this one does not."""

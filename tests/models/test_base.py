@@ -174,3 +174,11 @@ def test_a_state_of_other_classes_leaves_them_no_moments(small_vit, images):
     assert model.optimizer.state[model.pool.prompts]["step"][1:].sum() == 0
     model.load_state_dict(other.state_dict())
     assert torch.equal(model.optimizer.state[model.pool.prompts]["step"][:1], steps[:1])
+
+
+def test_what_the_optimiser_remembers_goes_where_the_model_goes(small_vit, images, labels):
+    model = F2OCLModel(deepcopy(small_vit), prompt_length=2)
+    model.learn(images, labels)
+    state = model.optimizer.state[model.pool.prompts]
+    model.to("meta")
+    assert model.device.type == "meta" and state and all(tensor.is_meta for tensor in state.values())

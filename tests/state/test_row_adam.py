@@ -3,7 +3,7 @@ from copy import deepcopy
 import pytest
 import torch
 
-from avalanche_f2ocl.state.row_adam import RowAdam, forget_rows, remove_row, used_rows
+from avalanche_f2ocl.state.row_adam import RowAdam, forget_rows, move_state, remove_row, used_rows
 
 OPTIONS = dict(lr=0.1, betas=(0.9, 0.99), eps=1e-6)
 
@@ -223,3 +223,14 @@ def test_undoing_a_step_cuts_off_state_of_rows_that_had_none():
     optimizer.step()
     undo()
     assert all(torch.equal(optimizer.state[param][name], state) for name, state in before.items())
+
+
+@pytest.mark.parametrize("make", [RowAdam, lambda params: torch.optim.SGD(params, 0.1, momentum=0.9)])
+def test_state_goes_where_the_model_goes(make):
+    parameter = torch.nn.Parameter(torch.ones(3, 2))
+    optimizer = make([parameter])
+    parameter.sum().backward()
+    optimizer.step()
+    move_state(optimizer, torch.device("meta"))
+    state = optimizer.state[parameter]
+    assert state and all(tensor.is_meta for tensor in state.values())
