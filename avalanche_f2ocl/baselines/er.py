@@ -128,5 +128,5 @@ class ER(BaseStrategy):
         # Avalanche's reservoir and loaders draw from the global generator.
         seed = generator(self.seed, "replay", self.model.batches).initial_seed()
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
+            torch.default_generator.manual_seed(seed)  # torch.manual_seed would reseed CUDA, too, for good
             return super().train(*args, **kwargs)

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 from avalanche.core import SupervisedPlugin
 from avalanche.training.plugins import LwFPlugin
+from avalanche.training.regularization import LearningWithoutForgetting
 from torch import Tensor
+from torch.nn import functional as F
 from typing_extensions import Unpack
 
 from avalanche_f2ocl.arguments import check_positive_int
@@ -52,6 +54,15 @@ class LwFKeywords(LinearKeywords, total=False):
     refresh_every: int | None
 
 
+class HeadDistillation(LearningWithoutForgetting):
+    """Avalanche's loss, of a teacher's rows as a slice: by a list of their numbers the host waits for the device."""
+
+    def _distillation_loss(self, out: Tensor, prev_out: Tensor, active_units: set[int]) -> Tensor:
+        known = out[:, : len(active_units)]  # the teacher's are the first
+        student, teacher = (F.log_softmax(logits / self.temperature, dim=1) for logits in (known, prev_out))
+        return F.kl_div(student, teacher, reduction="batchmean", log_target=True)
+
+
 class HeadLwFPlugin(AtBoundaries, LwFPlugin):
     """Avalanche's LwF on the frozen features: the head alone is copied and distilled.
 
@@ -63,8 +74,8 @@ class HeadLwFPlugin(AtBoundaries, LwFPlugin):
     """
 
     def __init__(self, alpha: float, temperature: float, refresh_every: int | None = None):
-        super().__init__(alpha, temperature)
-        self.refresh_every = refresh_every
+        super().__init__()
+        self.lwf, self.refresh_every = HeadDistillation(alpha, temperature), refresh_every
 
     def before_training_iteration(self, strategy, **kwargs):
         strategy.undo.save_attributes(self.lwf, "prev_model", "prev_classes_by_task", "expcount")

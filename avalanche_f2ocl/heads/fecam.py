@@ -5,6 +5,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from avalanche_f2ocl.state.class_means import ClassMeans, mask_unseen
+from avalanche_f2ocl.state.rows import add_to_rows
 
 AT_ONCE = 16
 """Samples whose outer products are made together, and classes whose distances are."""
@@ -61,9 +62,9 @@ class FeCAMHead(ClassMeans):
         self._inverses = None
         super().update(vectors, rows)
         units = F.normalize(vectors.double(), dim=1)
-        self.unit_sums.index_add_(0, rows, units)
+        add_to_rows(self.unit_sums, rows, units)
         for part, its_rows in zip(units.split(AT_ONCE), rows.split(AT_ONCE), strict=True):
-            self.moments.index_add_(0, its_rows, part.unsqueeze(2) * part.unsqueeze(1))
+            add_to_rows(self.moments, its_rows, part.unsqueeze(2) * part.unsqueeze(1))
 
     @torch.no_grad()
     def prepare(self) -> None:

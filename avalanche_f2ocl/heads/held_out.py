@@ -7,6 +7,7 @@ from torch import Tensor
 
 from avalanche_f2ocl.heads.ridge import RidgeHead
 from avalanche_f2ocl.heads.solution import Settings
+from avalanche_f2ocl.state.rows import add_to_rows
 
 EVERY = 5
 """Each fifth sample is held out."""
@@ -66,7 +67,7 @@ class HeldOutRidgeHead(RidgeHead):
     def add_sums(self, features: Tensor, rows: Tensor) -> None:
         super().add_sums(features, rows)
         held = is_held_out(self.total_now(), len(rows))
-        self.held_sums.index_add_(0, rows, features * held.unsqueeze(1))
+        add_to_rows(self.held_sums, rows, features * held.unsqueeze(1))
         self.held_counts.index_add_(0, rows, held.long())
 
     def _add(self, terms: Tensor) -> None:

@@ -10,7 +10,7 @@ from avalanche_f2ocl.heads.projection import RandomProjection
 from avalanche_f2ocl.heads.solution import Settings, Solution, solution_of, solution_problem, take_solution
 from avalanche_f2ocl.state.class_means import ClassMeans, mask_unseen
 from avalanche_f2ocl.state.distinct import DistinctCount, image_codes
-from avalanche_f2ocl.state.rows import move_only
+from avalanche_f2ocl.state.rows import add_to_rows, move_only
 
 
 class SecondMomentHead(ClassMeans):
@@ -108,7 +108,7 @@ class SecondMomentHead(ClassMeans):
     def add_sums(self, features: Tensor, rows: Tensor) -> None:
         """Adds ``features (B, P)`` to the sums of the classes ``rows (B,)`` that they have beside the vectors' own."""
         if self.projection is not None:
-            self.feature_sums.index_add_(0, rows, features)
+            add_to_rows(self.feature_sums, rows, features)
 
     def _add(self, terms: Tensor) -> None:
         self.moment.addmm_(terms.T, terms)

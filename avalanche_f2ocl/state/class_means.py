@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from avalanche_f2ocl.state.rows import ClassRows
+from avalanche_f2ocl.state.rows import ClassRows, add_to_rows
 
 MASKED_LOGIT = -1e9
 """Logit of a class that may not be predicted; finite, so that losses on it stay finite."""
@@ -41,7 +41,7 @@ class ClassMeans(ClassRows):
     @torch.no_grad()
     def update(self, vectors: Tensor, rows: Tensor) -> None:
         """Adds ``vectors (B, D)`` to the classes ``rows (B,)`` int64."""
-        self.sums.index_add_(0, rows, vectors.double())
+        add_to_rows(self.sums, rows, vectors.double())
         self.counts.index_add_(0, rows, torch.ones_like(rows))
 
     def means(self, rows: Tensor | None = None) -> Tensor:

@@ -117,4 +117,4 @@ def image_codes(images: Tensor) -> Tensor:
 def _planes(features: int, device: torch.device) -> tuple[Tensor, Tensor]:
     generator = torch.Generator().manual_seed(0)
     planes = torch.randn(features, BITS, generator=generator)
-    return planes.to(device), (2 ** torch.arange(BITS)).to(device)
+    return planes.to(device, non_blocking=True), (2 ** torch.arange(BITS)).to(device, non_blocking=True)

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from avalanche_f2ocl.extensions import check_made, found
 from avalanche_f2ocl.rng import generator
+from avalanche_f2ocl.state.late_answer import LateAnswer
 from avalanche_f2ocl.state.rows import ClassRows, Undoable
 
 Shapes = Mapping[str, tuple[int, ...]]
@@ -47,7 +48,7 @@ class Prompts(Protocol):
         """Adds ``step`` to what is kept as ``name`` of each of ``rows (P,)``, distinct."""
 
     def stand_still(self, rows: Tensor, limit: float) -> bool:
-        """Whether all of ``rows (P,)`` have moved by ``limit``."""
+        """Whether all of ``rows (P,)`` have moved by ``limit``; asked before each step."""
 
 
 class PromptPool(ClassRows):
@@ -134,6 +135,7 @@ class OnePrompt(Undoable):
     ) -> None:
         super().__init__()
         self.prompts = nn.Parameter(initial_prompt(init, (1, length, dim), generator(seed, "shared-prompt")))
+        self._has_moved = LateAnswer()
         for name, shape in kept.items():
             self.register_buffer(name, torch.zeros(1, *shape, dtype=torch.float32))
 
@@ -155,12 +157,12 @@ class OnePrompt(Undoable):
 
     def stand_still(self, rows: Tensor, limit: float) -> bool:
         # What stands still does so for good: the device is not asked at every mini-batch.
-        self._still = self._still or bool((self.moved >= limit).all())
+        self._still = self._still or self._has_moved((self.moved >= limit).all())
         return self._still
 
     def _load_from_state_dict(self, *args):
         super()._load_from_state_dict(*args)
-        self._still = False
+        self._still, self._has_moved = False, LateAnswer()
 
     def undo_writes(self, rows: Tensor) -> Callable[[], None]:
         return partial(self._put_back, {name: tensor for name, tensor in self._buffers.items() if tensor is not None})

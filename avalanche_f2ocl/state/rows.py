@@ -195,6 +195,22 @@ class ClassRows(Undoable):
         super()._load_from_state_dict(state_dict, prefix, *args)
 
 
+def add_to_rows(table: Tensor, rows: Tensor, values: Tensor) -> None:
+    """Adds ``values (B, ...)`` to ``table[rows]`` in place, in the same order always; ``rows (B,)`` int64 may repeat.
+
+    Example:
+        >>> table = torch.zeros(2)
+        >>> add_to_rows(table, torch.tensor([1, 1]), torch.tensor([2.0, 3.0]))
+        >>> table
+        tensor([0., 5.])
+    """
+    if table.device.type == "cpu":
+        table.index_add_(0, rows, values)
+    else:
+        # index_add_ adds in any order on CUDA: several processes would come to sums that differ.
+        table.index_put_((rows,), values, accumulate=True)
+
+
 def close_gap(tensor: Tensor, row: int) -> None:
     """Overwrites ``tensor[row]`` by moving later rows up, in place; the last row becomes zero."""
     tensor[row:-1] = tensor[row + 1 :].clone()

@@ -53,3 +53,11 @@ def test_draws_are_its_own(vit, digits):
         train_online(strategy, digits.train_stream[:2])
         weights.append(strategy.model.head.used("weight").detach().clone())
     assert torch.equal(weights[0], weights[1]) and not torch.equal(weights[0], weights[2])
+
+
+def test_draws_on_a_gpu_are_left_alone(vit, digits, monkeypatch):
+    """What is not put back afterwards is not to be seeded."""
+    seeded = []
+    monkeypatch.setattr(torch.cuda, "manual_seed_all", seeded.append)
+    train_online(ER(backbone=vit, mem_size=20, evaluator=None), digits.train_stream[:1])
+    assert not seeded

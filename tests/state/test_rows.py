@@ -1,7 +1,8 @@
 import pytest
 import torch
+from torch.overrides import TorchFunctionMode
 
-from avalanche_f2ocl.state.rows import ClassRows
+from avalanche_f2ocl.state.rows import ClassRows, add_to_rows
 
 
 class Rows(ClassRows):
@@ -107,3 +108,41 @@ def test_frozen_rows_are_no_parameters_and_have_none_to_spare():
     rows.freeze()
     assert not list(rows.parameters()) and not rows.weights.requires_grad
     assert torch.equal(rows.weights, values) and rows.counts.tolist() == [0, 1, 2]
+
+
+def test_sums_by_row_with_repeats_have_one_order_on_every_device():
+    rows, values = torch.tensor([2, 0, 2]), torch.tensor([[1.0], [2.0], [4.0]], dtype=torch.float64)
+    for device in ("cpu", "meta"):
+        table, called = torch.zeros(3, 1, dtype=torch.float64, device=device), []
+        with Functions(called):
+            add_to_rows(table, rows.to(device), values.to(device))
+        if device == "cpu":
+            assert table.squeeze(1).tolist() == [2, 0, 5]
+        # On CUDA index_add_ adds in any order, and index_put_ with accumulate=True sorts first.
+        assert ("index_add_" in called) == (device == "cpu") and ("index_put_" in called) == (device == "meta")
+    table = torch.zeros(3, 1, dtype=torch.float64)
+    table.index_put_((rows,), values, accumulate=True)
+    assert table.squeeze(1).tolist() == [2, 0, 5]
+
+
+class Functions(TorchFunctionMode):
+    """Notes the names of torch's functions that are called."""
+
+    def __init__(self, called):
+        self.called = called
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        self.called.append(getattr(func, "__name__", ""))
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.gpu
+def test_on_cuda_sums_by_row_have_the_same_bits_each_time(draw):
+    rows = torch.randint(0, 3, (5000,), generator=draw).cuda()
+    values = torch.rand(5000, 64, generator=draw, dtype=torch.float64).cuda()
+    tables = [torch.zeros(3, 64, dtype=torch.float64, device="cuda") for _ in range(20)]
+    for table in tables:
+        add_to_rows(table, rows, values)
+    assert all(torch.equal(table, tables[0]) for table in tables)
+    expected = torch.zeros(3, 64, dtype=torch.float64).index_add_(0, rows.cpu(), values.cpu())
+    torch.testing.assert_close(tables[0].cpu(), expected)
