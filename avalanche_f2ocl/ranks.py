@@ -16,7 +16,10 @@ LOST = (
 
 
 def start(timeout: timedelta = timedelta(minutes=10)) -> bool:
-    """Joins the processes that torchrun started: NCCL with a CUDA device each, else gloo.
+    """Joins the processes that torchrun started.
+
+    Where each has a CUDA device of its own, tensors on it go by NCCL; where processes share one, which NCCL refuses,
+    and for tensors on the CPU, by gloo.
 
     Call it before strategies and models are made. They then share the work: see docs/scaling.md. Without torchrun it
     does nothing.
@@ -32,10 +35,14 @@ def start(timeout: timedelta = timedelta(minutes=10)) -> bool:
         True
     """
     if "LOCAL_RANK" in os.environ and not dist.is_initialized():
-        cuda = torch.cuda.is_available()
-        if cuda:
-            torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-        dist.init_process_group("nccl" if cuda else "gloo", timeout=timeout)
+        own, devices = int(os.environ["LOCAL_RANK"]), torch.cuda.device_count()
+        if devices:
+            torch.cuda.set_device(own % devices)
+        if devices >= int(os.environ.get("LOCAL_WORLD_SIZE", "1")) and dist.is_nccl_available():
+            device = torch.device("cuda", own)
+            dist.init_process_group("cpu:gloo,cuda:nccl", timeout=timeout, device_id=device)
+        else:
+            dist.init_process_group("gloo", timeout=timeout)
     return is_first()
 
 
@@ -158,6 +165,8 @@ def agree(labels: Tensor | None) -> None:
     Raises:
         ValueError: another process cannot use it.
         OutOfStep: another process has other labels, since it shuffles by another seed, say.
+        RuntimeError: another process was lost. By gloo this is known here; NCCL itself works behind the host's back, so
+            that only its watchdog would end the process.
     """
     if world_size() == 1:
         return

@@ -233,6 +233,29 @@ def test_torchrun_distributed_start(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} >= {"0 of 2 True", "1 of 2 False"}
 
 
+@pytest.mark.parametrize(
+    "devices, processes, backend, device",
+    [
+        (2, 2, "cpu:gloo,cuda:nccl", torch.device("cuda", 1)),
+        (4, 2, "cpu:gloo,cuda:nccl", torch.device("cuda", 1)),
+        (1, 2, "gloo", None),  # NCCL refuses two processes on one device
+        (0, 2, "gloo", None),
+    ],
+)
+def test_what_distributed_processes_talk_by(monkeypatch, devices, processes, backend, device):
+    """As the second of them; a model on the CPU is served by gloo everywhere."""
+    asked, current = {}, []
+    monkeypatch.setattr(dist, "init_process_group", lambda name, **options: asked.update(name=name, **options))
+    monkeypatch.setattr(dist, "is_nccl_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: devices)
+    monkeypatch.setattr(torch.cuda, "set_device", current.append)
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", str(processes))
+    ranks.start()
+    assert asked["name"] == backend and asked.get("device_id") == device
+    assert current == ([1 % devices] if devices else [])
+
+
 @pytest.mark.parametrize("total, ranks_count", [(10, 3), (1, 4), (7, 7)])
 def test_distributed_shares_are_all_there_is(total, ranks_count):
     rows = torch.arange(total)
