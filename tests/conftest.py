@@ -12,7 +12,7 @@ from avalanche_f2ocl.backbone.weights import load_vit
 def pytest_collection_modifyitems(items):
     if not torch.cuda.is_available():
         for item in items:
-            if "gpu" in item.keywords:
+            if item.get_closest_marker("gpu"):
                 item.add_marker(pytest.mark.skip(reason="needs a CUDA device, there is none"))
 
 

@@ -1,0 +1,84 @@
+"""Everything that a machine with a CUDA device is wanted for, in one command.
+
+    python -m benchmarks.gpu --out DIR --minutes 20
+
+Parts come in the order of their worth, each in a process of its own with its own limit of time; what one leaves of it
+goes to the next. Each writes results to DIR/<part>.json as soon as they are there, and its output to DIR/<part>.log.
+The next comes whatever becomes of it. DIR/summary.json says what that was. --dry-run does all of it small, anywhere.
+
+Without a network: --pack takes the folder that benchmarks.gpu.pack made, with missing libraries, data and weights.
+"""
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from benchmarks.gpu.plan import MINUTES, PARTS, limit
+from benchmarks.gpu.unpack import unpack
+
+TAIL = 1500
+"""Characters of a failed part's output that go into the summary."""
+
+
+def main(argv: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True, help="folder for results")
+    parser.add_argument("--minutes", type=float, default=MINUTES, help="for all parts together")
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--data", help="zip or folder with CIFAR-100")
+    parser.add_argument("--weights", help="of vit_tiny_patch16_224")
+    parser.add_argument("--pack", type=Path, help="folder that benchmarks.gpu.pack made")
+    parser.add_argument("--device", help="default CUDA if there is one, else CPU")
+    parser.add_argument("--dry-run", action="store_true", help="all of it small")
+    args = parser.parse_args(argv)
+    args.out.mkdir(parents=True, exist_ok=True)
+    start, environment = time.monotonic(), dict(os.environ)
+    if args.pack is not None:
+        unpacked = unpack(args.pack)
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, [unpacked.site, environment.get("PYTHONPATH")]))
+        args.data, args.weights = args.data or unpacked.data, args.weights or unpacked.weights
+    given = [f"--{name}={getattr(args, name)}" for name in ("data", "weights", "device") if getattr(args, name)]
+    given += ["--small"] if args.dry_run else []
+    summary: dict[str, dict] = {}
+    for name in args.parts:
+        seconds = limit(name, args.parts, args.minutes, time.monotonic() - start)
+        summary[name] = run_part(name, [f"--out={args.out / name}.json", *given], seconds, args.out, environment)
+        print(f"{name}: {summary[name]['became']}, {summary[name]['seconds']} s", flush=True)
+        (args.out / "summary.json").write_text(json.dumps(summary, indent=1) + "\n")
+    if any(result["became"] != "done" for result in summary.values()):
+        sys.exit(1)
+
+
+def command(name: str, arguments: list[str]) -> list[str]:
+    """That runs a part."""
+    return [sys.executable, "-W", "ignore", "-m", f"benchmarks.gpu.{name}", *arguments]
+
+
+def run_part(name: str, arguments: list[str], seconds: float, out: Path, environment: dict[str, str]) -> dict:
+    """What became of a part: ``done``, ``failed``, ``out of time``; the end of its output where it was not done."""
+    start, log = time.monotonic(), out / f"{name}.log"
+    if seconds <= 0:
+        return {"became": "out of time", "seconds": 0.0, "limit": 0.0}
+    with log.open("w") as file:
+        process = subprocess.Popen(
+            command(name, arguments), stdout=file, stderr=subprocess.STDOUT, env=environment, start_new_session=True
+        )
+        try:
+            became = "done" if process.wait(seconds) == 0 else "failed"
+        except subprocess.TimeoutExpired:
+            became = "out of time"
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)  # with the processes that it started
+                process.wait()
+    result = {"became": became, "seconds": round(time.monotonic() - start, 1), "limit": round(seconds, 1)}
+    return result if became == "done" else result | {"end": log.read_text(errors="replace")[-TAIL:]}
+
+
+if __name__ == "__main__":
+    main()
