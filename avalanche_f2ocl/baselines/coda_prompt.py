@@ -27,7 +27,7 @@ class CODAPromptConfig(PromptedConfig):
         length: keys (and as many values) put into each of the first five blocks.
         ortho: weight of the orthogonality penalty.
         lr: Adam's step size.
-        mask_logits, passes, augment, readout, normalise, inputs, precision, seed: as
+        mask_logits, head_init, passes, augment, readout, normalise, inputs, precision, seed: as
             :class:`avalanche_f2ocl.baselines.prompted.PromptedConfig`.
 
     Raises:

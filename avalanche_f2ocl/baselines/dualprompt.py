@@ -30,7 +30,7 @@ class DualPromptConfig(KeyedConfig):
         classifier: ``"linear"``, or ``"ncm"`` (DualPrompt-NCM of the F2OCL paper, which does not say how its
             prompts are trained; here by the linear head).
         lr: Adam's step size; the default comes from a sweep, see benchmarks/README.md.
-        mask_logits, prompt_init, passes, augment, readout, normalise, inputs, precision, seed: as
+        mask_logits, head_init, prompt_init, passes, augment, readout, normalise, inputs, precision, seed: as
             :class:`avalanche_f2ocl.baselines.keyed.KeyedConfig`.
 
     Raises:

@@ -23,7 +23,7 @@ class ERConfig(LinearConfig):
     Args:
         mem_size: images stored.
         lr: SGD's step size; the default comes from a sweep, see benchmarks/README.md.
-        mask_logits, readout, normalise, inputs, precision, seed: as
+        mask_logits, head_init, readout, normalise, inputs, precision, seed: as
             :class:`avalanche_f2ocl.baselines.linear.LinearConfig`.
 
     Raises:

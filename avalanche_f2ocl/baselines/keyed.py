@@ -22,7 +22,7 @@ class KeyedConfig(PromptedConfig):
         classifier: ``"linear"``; or ``"ncm"``, nearest class mean of the prompted embeddings, re-encoded after
             the last step; the linear head then only trains the prompts.
         prompt_init: as :class:`avalanche_f2ocl.config.F2OCLConfig`.
-        lr, mask_logits, passes, augment, readout, normalise, inputs, precision, seed: as
+        lr, mask_logits, head_init, passes, augment, readout, normalise, inputs, precision, seed: as
             :class:`avalanche_f2ocl.baselines.prompted.PromptedConfig`.
 
     Raises:

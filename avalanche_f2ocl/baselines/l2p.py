@@ -28,7 +28,7 @@ class L2PConfig(KeyedConfig):
         prompt_position: ``"none"``, or ``"cls"`` to add the class token's position embedding to prompts, as the
             published code does.
         lr: Adam's step size; the default comes from a sweep, see benchmarks/README.md.
-        mask_logits, prompt_init, passes, augment, normalise, inputs, precision, seed: as
+        mask_logits, head_init, prompt_init, passes, augment, normalise, inputs, precision, seed: as
             :class:`avalanche_f2ocl.baselines.keyed.KeyedConfig`.
 
     Raises:

@@ -15,12 +15,15 @@ from avalanche_f2ocl.models.base import BaseModel
 from avalanche_f2ocl.models.batch import TrainingBatch
 from avalanche_f2ocl.models.predicting import Prediction
 from avalanche_f2ocl.options import DEFAULT_BACKBONE, EncoderOptions
+from avalanche_f2ocl.rng import generator
 from avalanche_f2ocl.state.class_means import mask_unseen
+from avalanche_f2ocl.state.prompts import initial_prompt
 from avalanche_f2ocl.state.rows import ClassRows
 from avalanche_f2ocl.strategies.base import BaseStrategy
 from avalanche_f2ocl.strategies.keywords import StrategyKeywords
 
 MaskLogits = Literal["none", "batch"]
+HeadInit = Literal["zeros", "normal", "uniform"]
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,8 @@ class LinearConfig(EncoderOptions):
         lr: the optimiser's step size.
         mask_logits: ``"none"``, the cross-entropy runs over the classes so far; ``"batch"``, over those of the
             mini-batch alone, so that classes that are absent are not pushed down.
+        head_init: weights of a class at its birth: ``"zeros"``; ``"normal"`` with deviation 0.02, as heads of timm's
+            start; or ``"uniform"`` in +-1/sqrt(D), as :class:`torch.nn.Linear` does. Biases are zero.
         readout: ``"cls"`` or ``"patch"``.
         normalise, inputs, precision, seed: see :class:`avalanche_f2ocl.options.EncoderOptions`.
 
@@ -40,6 +45,7 @@ class LinearConfig(EncoderOptions):
 
     lr: float = 0.01
     mask_logits: MaskLogits = "none"
+    head_init: HeadInit = "zeros"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -51,6 +57,7 @@ class LinearKeywords(EncoderKeywords, StrategyKeywords, total=False):
 
     lr: float
     mask_logits: MaskLogits
+    head_init: HeadInit
 
 
 class LinearStrategyKeywords(LinearKeywords, total=False):
@@ -60,10 +67,12 @@ class LinearStrategyKeywords(LinearKeywords, total=False):
 
 
 class LinearHead(ClassRows):
-    """One shared linear classifier over all classes so far; rows start at zero.
+    """One shared linear classifier over all classes so far.
 
     Args:
         dim: length D of the embeddings.
+        init: see :class:`LinearConfig`.
+        seed: a class's first weights are a function of the seed and its id.
 
     Example:
         >>> head = LinearHead(2)
@@ -76,15 +85,21 @@ class LinearHead(ClassRows):
     bias: Tensor
     counts: Tensor
 
-    def __init__(self, dim: int) -> None:
+    def __init__(self, dim: int, init: HeadInit = "zeros", seed: int = 0) -> None:
         super().__init__()
+        self.init, self.seed = init, seed
         self.register_rows("weight", dim, trainable=True)
         self.register_rows("bias", trainable=True)
         self.register_rows("counts", dtype=torch.int64)
 
+    @torch.no_grad()
     def add_classes(self, ids: Tensor) -> None:
         """Adds a row for each of the class ids ``(N,)``, int64 on the CPU."""
-        self.add_rows(len(ids))
+        new, dim = self.add_rows(len(ids)), self.weight.shape[1]
+        if self.init != "zeros":
+            draws = [initial_prompt(self.init, (dim,), generator(self.seed, "head", c)) for c in ids.tolist()]
+            weights = torch.stack(draws) / (dim**0.5 if self.init == "uniform" else 1)
+            self.weight[new] = weights.to(self.weight.device, non_blocking=True)
 
     def forward(self, z: Tensor) -> Tensor:
         """``(B, D)`` to ``(B, C)``, unmasked."""
@@ -123,7 +138,7 @@ class LinearModel(BaseModel):
 
     def make_head(self) -> LinearHead:
         """The head of :attr:`config`."""
-        return LinearHead(self.backbone.embed_dim)
+        return LinearHead(self.backbone.embed_dim, self.config.head_init, self.config.seed)
 
     def add_classes(self, ids: Tensor) -> None:
         self.classes.add(ids)

@@ -27,7 +27,7 @@ class LwFConfig(LinearConfig):
         distillation_temperature: of its softmaxes.
         refresh_every: mini-batches after which the teacher becomes the present head; None at boundaries.
         lr: SGD's step size; the default comes from a sweep, see benchmarks/README.md.
-        mask_logits, readout, normalise, inputs, precision, seed: as
+        mask_logits, head_init, readout, normalise, inputs, precision, seed: as
             :class:`avalanche_f2ocl.baselines.linear.LinearConfig`.
 
     Raises:

@@ -13,7 +13,7 @@ from avalanche_f2ocl.arguments import check_not_negative, check_positive, check_
 from avalanche_f2ocl.baselines.augmentation import Augment
 from avalanche_f2ocl.baselines.block_prompts import prompt_tuning
 from avalanche_f2ocl.baselines.dualprompt import E_BLOCKS, G_BLOCKS
-from avalanche_f2ocl.baselines.linear import LinearHead
+from avalanche_f2ocl.baselines.linear import HeadInit, LinearHead
 from avalanche_f2ocl.baselines.mvp_losses import adaptive_scale, contrastive_key_loss, gradient_similarity
 from avalanche_f2ocl.baselines.prefix import check_blocks
 from avalanche_f2ocl.baselines.prompted import Prompted, PromptedConfig, PromptedKeywords, PromptedModel
@@ -35,7 +35,7 @@ class MVPConfig(PromptedConfig):
         gamma: exponent of that weight.
         margin: of the adaptive feature scaling.
         lr: Adam's step size.
-        mask_logits, passes, augment, readout, normalise, inputs, precision, seed: as
+        mask_logits, head_init, passes, augment, readout, normalise, inputs, precision, seed: as
             :class:`avalanche_f2ocl.baselines.prompted.PromptedConfig`.
 
     Raises:
@@ -123,6 +123,7 @@ class MaskedHead(LinearHead):
     Args:
         dim: length D of the embeddings.
         pool_size: E-prompts M.
+        init, seed: as :class:`avalanche_f2ocl.baselines.linear.LinearHead`.
 
     Attributes:
         mask: parameter ``(capacity, M)``.
@@ -130,13 +131,14 @@ class MaskedHead(LinearHead):
 
     mask: Tensor
 
-    def __init__(self, dim: int, pool_size: int) -> None:
-        super().__init__(dim)
+    def __init__(self, dim: int, pool_size: int, init: HeadInit = "zeros", seed: int = 0) -> None:
+        super().__init__(dim, init, seed)
         self.register_rows("mask", pool_size, trainable=True)
 
     @torch.no_grad()
     def add_classes(self, ids: Tensor) -> None:
-        self.mask[self.add_rows(len(ids))] = -1
+        super().add_classes(ids)
+        self.used("mask")[-len(ids) :] = -1
 
 
 class MVPModel(PromptedModel):
@@ -161,7 +163,8 @@ class MVPModel(PromptedModel):
     head: MaskedHead
 
     def make_head(self) -> MaskedHead:
-        return MaskedHead(self.backbone.embed_dim, self.config.pool_size)
+        config = self.config
+        return MaskedHead(self.backbone.embed_dim, config.pool_size, config.head_init, config.seed)
 
     def make_prompts(self) -> CountedPrompts:
         config = self.config
@@ -207,11 +210,12 @@ class MVP(BaseStrategy):
     """Mask and Visual Prompt tuning; it needs no boundaries.
 
     Source: Moon et al., Online Class Incremental Learning on Stochastic Blurry Task Boundary via Mask and Visual Prompt
-    Tuning, 2023, and its published code: logit masks for each prompt, contrastive loss of the keys, a focal loss by the
-    similarity of gradients, features scaled by how well a class's weight fits, all without a memory. That code averages
-    the losses of a mini-batch before it weights them, and takes the contrastive loss over all pairs of samples where
-    shapes are broadcast; here each sample has its own weight and terms. It draws one augmentation for a mini-batch,
-    here each image has its own. A class's row of the head is under Adam from its birth on.
+    Tuning, 2023, and its published code (the last revision that compiles): logit masks for each prompt, contrastive
+    loss of the keys, a focal loss by the similarity of gradients, features scaled by how well a class's weight fits;
+    here without a memory. That code averages the losses of a mini-batch before it weights them, and takes the
+    contrastive loss over all pairs of samples where shapes are broadcast; here each sample has its own weight and
+    terms. It draws one augmentation for a mini-batch, here each image has its own. A class's row of the head starts at
+    zero (``head_init``) and is under Adam from its birth on.
 
     Args:
         backbone: of at least five blocks; as :class:`avalanche_f2ocl.F2OCLStrategy`.

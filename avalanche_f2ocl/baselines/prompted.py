@@ -25,7 +25,7 @@ class PromptedConfig(LinearConfig):
         augment: what each pass sees of the images: as they are; or, anew each time, shifted and mirrored (``"crop"``),
             and changed by AutoAugment's policy, too (``"autoaugment"``). See
             :func:`avalanche_f2ocl.baselines.augmentation.augmented`.
-        lr, mask_logits, readout, normalise, inputs, precision, seed: as
+        lr, mask_logits, head_init, readout, normalise, inputs, precision, seed: as
             :class:`avalanche_f2ocl.baselines.linear.LinearConfig`.
 
     Raises:

@@ -3,14 +3,13 @@
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 from typing_extensions import Unpack
 
 from avalanche_f2ocl.arguments import check_positive, check_positive_int
 from avalanche_f2ocl.baselines.augmentation import Augment
-from avalanche_f2ocl.baselines.linear import LinearHead, MaskLogits
+from avalanche_f2ocl.baselines.linear import HeadInit, LinearHead, MaskLogits
 from avalanche_f2ocl.baselines.prefix import check_blocks, prefix_tuning
 from avalanche_f2ocl.baselines.prompted import Prompted, PromptedConfig, PromptedKeywords, PromptedModel
 from avalanche_f2ocl.models.batch import ImageView
@@ -33,7 +32,7 @@ class SinglePromptConfig(PromptedConfig):
         prompt_init: as :class:`avalanche_f2ocl.config.F2OCLConfig`.
         prompt_position: ``"cls"``, the class token's position embedding is added to keys and values; or ``"none"``.
         lr: Adam's step size.
-        mask_logits, passes, augment, readout, normalise, inputs, precision, seed: as
+        mask_logits, head_init, passes, augment, readout, normalise, inputs, precision, seed: as
             :class:`avalanche_f2ocl.baselines.prompted.PromptedConfig`.
 
     Raises:
@@ -50,6 +49,7 @@ class SinglePromptConfig(PromptedConfig):
     prompt_position: PromptPosition = "cls"
     lr: float = 0.005
     mask_logits: MaskLogits = "batch"
+    head_init: HeadInit = "uniform"
     passes: int = 3
     augment: Augment = "autoaugment"
 
@@ -57,6 +57,8 @@ class SinglePromptConfig(PromptedConfig):
         super().__post_init__()
         check_positive_int("length", self.length)
         check_positive("scale", self.scale)
+        if self.head_init == "zeros":
+            raise ValueError("head_init='zeros': a cosine head has no direction then; allowed are 'normal', 'uniform'")
 
 
 class SinglePromptKeywords(PromptedKeywords, total=False):
@@ -70,12 +72,12 @@ class SinglePromptKeywords(PromptedKeywords, total=False):
 
 
 class CosineHead(LinearHead):
-    """Scaled cosine similarity to a learned vector per class, which starts uniform in +-1/sqrt(D); there is no bias.
+    """Scaled cosine similarity to a learned vector per class, which starts at random; there is no bias.
 
     Args:
         dim: length D of the embeddings.
         scale: the logit of an embedding that points the same way.
-        seed: of the initial vectors.
+        init, seed: as :class:`avalanche_f2ocl.baselines.linear.LinearHead`.
 
     Example:
         >>> head = CosineHead(2, scale=5.0)
@@ -84,16 +86,9 @@ class CosineHead(LinearHead):
         True
     """
 
-    def __init__(self, dim: int, scale: float = 10.0, seed: int = 0) -> None:
-        super().__init__(dim)
-        self.scale, self.seed = scale, seed
-
-    @torch.no_grad()
-    def add_classes(self, ids: Tensor) -> None:
-        """Adds a random vector for each of the class ids ``(N,)``, int64 on the CPU."""
-        new, dim = self.add_rows(len(ids)), self.weight.shape[1]
-        draws = [initial_prompt("uniform", (dim,), generator(self.seed, "head", c)) for c in ids.tolist()]
-        self.weight[new] = (torch.stack(draws) / dim**0.5).to(self.weight.device, non_blocking=True)
+    def __init__(self, dim: int, scale: float = 10.0, init: HeadInit = "uniform", seed: int = 0) -> None:
+        super().__init__(dim, init, seed)
+        self.scale = scale
 
     def forward(self, z: Tensor) -> Tensor:
         """``(B, D)`` to ``(B, C)``, unmasked."""
@@ -139,7 +134,8 @@ class SinglePromptModel(PromptedModel):
     prompts: Prefix
 
     def make_head(self) -> CosineHead:
-        return CosineHead(self.backbone.embed_dim, self.config.scale, self.config.seed)
+        config = self.config
+        return CosineHead(self.backbone.embed_dim, config.scale, config.head_init, config.seed)
 
     def make_prompts(self) -> Prefix:
         check_blocks(self.backbone.vit, "SinglePrompt", last=BLOCKS[-1])

@@ -53,3 +53,19 @@ def test_masked_to_the_batch_only_its_classes_move(vit, images):
         now = model.head.used(name)
         assert torch.equal(now[1], before[name][1])
         torch.testing.assert_close(now[[0, 2]], old - 0.01 * old.grad)
+
+
+@pytest.mark.parametrize("init, deviation", [("zeros", 0.0), ("normal", 0.02), ("uniform", (1 / 3 / 128) ** 0.5)])
+def test_how_a_classs_weights_start(vit, init, deviation):
+    model, other = (LinearModel(vit, head_init=init, seed=3) for _ in range(2))
+    model.add_classes(torch.arange(50))
+    other.add_classes(torch.tensor([70, 7]))
+    weight = model.head.used("weight")
+    assert torch.equal(other.head.used("weight")[1], weight[7]) and not model.head.bias.any()
+    torch.testing.assert_close(weight.std().item(), deviation, rtol=0.05, atol=0)
+    assert init == "zeros" or not torch.equal(weight[0], weight[1])
+
+
+def test_an_unknown_start_is_refused(vit):
+    with pytest.raises(ValueError, match="head_init='ones': allowed are 'zeros', 'normal', 'uniform'"):
+        LinearModel(vit, head_init="ones")

@@ -47,7 +47,9 @@ def test_the_published_settings(vit):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("options", [{"length": 0}, {"scale": -1.0}, {"prompt_init": "ones"}, {"lr": 0.0}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{"length": 0}, {"scale": -1.0}, {"prompt_init": "ones"}, {"lr": 0.0}, {"head_init": "zeros"}], ids=str
+)
 def test_options_out_of_range(vit, options):
     with pytest.raises(ValueError, match=f"{next(iter(options))}="):
         SinglePrompt(backbone=vit, evaluator=None, **options)
