@@ -7,6 +7,7 @@ from torch import Tensor
 
 from avalanche_f2ocl.heads.ensemble import EnsembleHead
 from avalanche_f2ocl.heads.head import SumHead
+from avalanche_f2ocl.heads.solution import Solution
 from avalanche_f2ocl.state.keys import key_scores
 
 DEVIATIONS = 2
@@ -62,7 +63,7 @@ class EitherHead(EnsembleHead):
         self.first_alone.index_add_(0, rows, (first & ~second).long())
         self.second_alone.index_add_(0, rows, (second & ~first).long())
 
-    def weights(self) -> Tensor:
+    def weights(self, solutions: Sequence[Solution] | None = None) -> Tensor:
         """Of both heads, ``(2,)`` float64: a half each if the first has proved better, else 0 and 1."""
         first, second = self.used("first_alone").sum(), self.used("second_alone").sum()
         better = first - second > DEVIATIONS * (first + second).double().sqrt()

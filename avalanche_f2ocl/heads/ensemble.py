@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from avalanche_f2ocl.arguments import check_choice
 from avalanche_f2ocl.heads.head import SumHead
 from avalanche_f2ocl.heads.second_moments import SecondMomentHead
+from avalanche_f2ocl.heads.solution import Solution
 from avalanche_f2ocl.options import Vote
 from avalanche_f2ocl.state.class_means import mask_unseen
 from avalanche_f2ocl.state.distinct import image_codes
@@ -87,11 +88,44 @@ class EnsembleHead(ClassRows):
         scores = torch.stack([head.logits(part) for head, part in zip(self.heads, parts, strict=True)])
         return mask_unseen((self.weights().to(scores).view(-1, 1, 1) * scores).sum(0), self.used("counts"))
 
-    def weights(self) -> Tensor:
-        """Of each head, ``(heads,)`` float64; 1 on average."""
-        if self.vote == "equal" or not all(hasattr(head, "evidence") for head in self.heads):
+    def weights(self, solutions: Sequence[Solution] | None = None) -> Tensor:
+        """Of each head, ``(heads,)`` float64, 1 on average; ``solutions``: by which, default the heads' own."""
+        if self.vote == "equal" or not all(hasattr(head, "evidence_of") for head in self.heads):
             return torch.ones(len(self.heads), dtype=torch.float64)
-        return vote_weights(torch.stack([head.evidence() for head in self.heads]))
+        solutions = [head.solution() for head in self.heads] if solutions is None else solutions
+        pairs = zip(self.heads, solutions, strict=True)
+        return vote_weights(torch.stack([head.evidence_of(solution) for head, solution in pairs]))
+
+    @property
+    def at_once(self) -> bool:
+        return all(getattr(head, "at_once", False) for head in self.heads)
+
+    @property
+    def count_power(self) -> int:
+        return max(head.count_power for head in self.heads)
+
+    @property
+    def hold_growth(self) -> float:
+        return max(head.hold_growth for head in self.heads)
+
+    @property
+    def linear_width(self) -> int | None:
+        widths = [getattr(head, "linear_width", None) for head in self.heads]
+        known = [width for width in widths if width is not None]
+        return sum(known) if len(known) == len(widths) else None
+
+    def features(self, vectors: Tensor) -> Tensor:
+        """``(B, F)`` to ``(B, P)``, each head's one after the other."""
+        parts = vectors.split(self.widths, dim=1)
+        return torch.cat([head.features(part) for head, part in zip(self.heads, parts, strict=True)], dim=1)
+
+    def linear(self) -> tuple[Tensor, Tensor]:
+        """As of :class:`avalanche_f2ocl.heads.head.Linear`."""
+        solutions = [head.solved() for head in self.heads]
+        weights = self.weights(solutions).to(solutions[0].weight)
+        parts = [solution.linear() for solution in solutions]
+        weight = torch.cat([by * weight for by, (weight, _) in zip(weights, parts, strict=True)], dim=1)
+        return weight, (weights @ torch.stack([bias for _, bias in parts]))
 
 
 def vote_weights(evidence: Tensor) -> Tensor:

@@ -26,6 +26,29 @@ class Head(Protocol):
         """Scores of ``vectors (B, F)``: ``(B, C)``, higher is nearer, masked where a class has had no sample."""
 
 
+class Linear(Protocol):
+    """A head of which it can be told, without a sample being kept, how honest its probabilities are.
+
+    Attributes:
+        at_once: whether :meth:`Head.logits` needs nothing to be solved first; what follows is then not asked for.
+        count_power: by which power of a class's samples its scores count, see
+            :class:`avalanche_f2ocl.heads.calibration.Calibration`.
+        linear_width: features P; None where the head is none of the kind.
+        hold_growth: by what factor the mini-batches grow between two that it is solved after.
+    """
+
+    at_once: bool
+    count_power: int
+    linear_width: int | None
+    hold_growth: float
+
+    def features(self, vectors: Tensor) -> Tensor:
+        """``(B, F)`` to ``(B, P)``."""
+
+    def linear(self) -> tuple[Tensor, Tensor]:
+        """What has been learned so far as a linear classifier, solved for now: weight ``(C, P)`` and bias ``(C,)``."""
+
+
 class SumHead(Head, Protocol):
     """A head that learns by summing embeddings, with a mean per class."""
 

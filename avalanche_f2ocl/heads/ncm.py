@@ -23,6 +23,9 @@ class NCMHead(ClassMeans):
         [[1.0, 0.0]]
     """
 
+    at_once = True
+    count_power = 2
+
     def __init__(self, dim: int, metric: str = "cosine") -> None:
         super().__init__(dim)
         self.metric = metric

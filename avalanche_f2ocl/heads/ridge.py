@@ -82,6 +82,8 @@ class RidgeHead(SecondMomentHead):
     """
 
     FACTS = len(RidgeFacts._fields)
+    count_power = 0
+    hold_growth = 2.0
 
     def __init__(
         self,
@@ -164,7 +166,11 @@ class RidgeHead(SecondMomentHead):
             >>> round(head.evidence().item(), 4)  # w = 3 / 4, and 1 - 3 * (1 - w)**2 / (1 - w / 3)**2 / 3
             0.8889
         """
-        return self.moment.new_tensor(RidgeFacts(*self.solution().facts).evidence)
+        return self.evidence_of(self.solution())
+
+    def evidence_of(self, solution: Solution) -> Tensor:
+        """The same of another solution."""
+        return self.moment.new_tensor(RidgeFacts(*solution.facts).evidence)
 
     def _load_from_state_dict(self, state_dict, prefix, *args):
         moment = state_dict.get(f"{prefix}moment")

@@ -42,6 +42,9 @@ class SecondMomentHead(ClassMeans):
     feature_sums: Tensor
     FACTS = 0
     """Numbers that a solution has beside its tensors."""
+    at_once = False
+    count_power = 2
+    hold_growth = 1.1
 
     def __init__(self, dim: int, projection: RandomProjection | None = None) -> None:
         super().__init__(dim)
@@ -128,13 +131,25 @@ class SecondMomentHead(ClassMeans):
     def solution(self) -> Solution:
         """Of what has been learned so far; solved for if it is not at hand."""
         if self._solution is None:
-            total = self.total_now()
-            distinct = (total - self.distinct.total() + self.distinct.estimate()).clamp(min=1)
-            # How often an image has come, in tenths: the estimate is not exact, and a stream without copies is common.
-            times = (10 * total / distinct).round().clamp(min=10) / 10
-            total = total.clamp(min=1)
-            self._solution = self.solve(self.moment_now(), total, (total / times).clamp(min=1))
+            self._solution = self.solved()
         return self._solution
+
+    def solved(self) -> Solution:
+        """Of what has been learned so far, solved for now."""
+        total = self.total_now()
+        distinct = (total - self.distinct.total() + self.distinct.estimate()).clamp(min=1)
+        # How often an image has come, in tenths: the estimate is not exact, and a stream without copies is common.
+        times = (10 * total / distinct).round().clamp(min=10) / 10
+        total = total.clamp(min=1)
+        return self.solve(self.moment_now(), total, (total / times).clamp(min=1))
+
+    @property
+    def linear_width(self) -> int:
+        return len(self.moment)
+
+    def linear(self) -> tuple[Tensor, Tensor]:
+        """As of :class:`avalanche_f2ocl.heads.head.Linear`; a solution that is at hand is neither used nor changed."""
+        return self.solved().linear()
 
     @torch.no_grad()
     def prepare(self) -> None:

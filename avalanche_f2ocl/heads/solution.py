@@ -43,6 +43,10 @@ class Solution:
         """Of features ``(B, P)`` float64, ``(B, C)``."""
         return (features @ self.weight.T + self.bias) / self.scale
 
+    def linear(self) -> tuple[Tensor, Tensor]:
+        """Weight ``(C, P)`` and bias ``(C,)`` of the outputs."""
+        return self.weight / self.scale.unsqueeze(1), self.bias / self.scale
+
     def tensors(self, settings: Settings) -> dict[str, Tensor]:
         """For a ``state_dict``, with the settings of the head that it is of."""
         numbers = [torch.tensor(values, dtype=torch.float64) for values in (self.facts, settings)]

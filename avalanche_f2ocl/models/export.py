@@ -19,7 +19,7 @@ class _Prediction(nn.Module):
 
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
         logits = self.model.predict_batch(images).logits
-        return self.model.class_ids[logits.argmax(1)], (logits / self.model.temperature).softmax(1)
+        return self.model.class_ids[logits.argmax(1)], self.model.probabilities(logits)
 
 
 def export_prediction(model: BaseModel, example: Tensor) -> ExportedProgram:

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from typing_extensions import Self, Unpack
 
 from avalanche_f2ocl.config import PRESETS, F2OCLConfig
+from avalanche_f2ocl.heads.calibration import Calibration
 from avalanche_f2ocl.heads.either import EitherHead
 from avalanche_f2ocl.heads.features import feature_plan, head_features
 from avalanche_f2ocl.heads.head import SumHead
@@ -67,6 +68,8 @@ class F2OCLModel(SavedModel):
         config, encoder = self.config, self.backbone
         dim, self.plan = encoder.embed_dim, feature_plan(config, encoder)
         self.head = make_head(config, self.plan.widths, config.seed)
+        # Embeddings under their own label's prompt are not what predictions see.
+        self.calibration = Calibration(None if config.prompt_assignment == "label" else self.head)
         self.z_means = None if config.head_features == "z" else ClassMeans(dim)
         if config.head == "ncm" and config.metric == "cosine":
             self.temperature = config.temperature
@@ -154,24 +157,28 @@ class F2OCLModel(SavedModel):
     @torch.no_grad()
     def update_prototypes(self, batch: F2OCLBatch) -> None:
         """Takes the embeddings under the updated prompts into prototypes (Eq. 8) and head; ends the mini-batch."""
-        z, features = self.training_features(batch)
+        z, features, judged = self.training_features(batch)
         if self.z_means is not None:
             self.z_means.update(z, batch.rows)
-        self.head.update(features, batch.rows, batch.images)
-        self.batches += 1
+        self.take_in(features, batch, judged)
 
     @torch.no_grad()
-    def training_features(self, batch: F2OCLBatch) -> tuple[Tensor, Tensor]:
-        """A training mini-batch under its prompts as they are now: z ``(B, D)``, and what the head sees ``(B, F)``."""
+    def training_features(self, batch: F2OCLBatch) -> tuple[Tensor, Tensor, Tensor]:
+        """A training mini-batch under its prompts as they are now.
+
+        Returns:
+            z ``(B, D)``; what the head sees, ``(B, F)``; and what it is judged on, ``(B, F)``: embeddings of before the
+            prompts' steps, which have seen the labels.
+        """
         prompts = self._of_samples(batch, self.pool.prompts[self._prompt_rows(batch)])
         z, layers = self._encode(batch.prompted_tokens, prompts, replay=True)
         if self.config.max_drift is not None and batch.start is not None:
             self.pool.add("moved", self._prompt_rows(batch), relative_move(batch.start, z))
+        judged = self._features(z if batch.start is None else batch.start, layers, batch)
+        judged = self.drift.compensated(judged, self._prompt_rows(batch).unsqueeze(0))
         if isinstance(self.head, EitherHead):
-            # Before the steps: these have seen the labels.
-            features = self._features(z if batch.start is None else batch.start, layers, batch)
-            self.head.judge(self.drift.compensated(features, self._prompt_rows(batch).unsqueeze(0)), batch.rows)
-        return self.drift.after_steps(batch, z, self._features(z, layers, batch))
+            self.head.judge(judged, batch.rows)
+        return *self.drift.after_steps(batch, z, self._features(z, layers, batch)), judged
 
     def batch_logits(self, batch: F2OCLBatch) -> Tensor:
         """Similarity of q to the keys before the update, ``(B, C)``."""

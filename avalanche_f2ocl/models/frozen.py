@@ -8,6 +8,7 @@ from typing_extensions import Self, Unpack
 
 from avalanche_f2ocl.config import FrozenConfig
 from avalanche_f2ocl.heads import NCMHead, TaskRidgeHead
+from avalanche_f2ocl.heads.calibration import Calibration
 from avalanche_f2ocl.heads.features import OF_CLASS_TOKENS, class_token_features, feature_plan, head_features
 from avalanche_f2ocl.heads.head import SumHead
 from avalanche_f2ocl.heads.layers import Layers
@@ -54,6 +55,7 @@ class FrozenModel(SavedModel):
         super().__init__(backbone, **options)
         self.plan = feature_plan(self.config, self.backbone)
         self.head = make_head(self.config, self.plan.widths, self.config.seed)
+        self.calibration = Calibration(self.head)
         self.to(self.backbone.device)
 
     @property
@@ -84,8 +86,7 @@ class FrozenModel(SavedModel):
     @torch.no_grad()
     def update_prototypes(self, batch: TrainingBatch) -> None:
         """Takes the mini-batch into the head's sums."""
-        self.head.update(batch.encoded, batch.rows, batch.images)
-        self.batches += 1
+        self.take_in(batch.encoded, batch)
 
     def batch_logits(self, batch: TrainingBatch) -> Tensor:
         """By class means: other heads would have to be solved for every mini-batch."""

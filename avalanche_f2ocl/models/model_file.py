@@ -25,8 +25,8 @@ from avalanche_f2ocl.state.rows import ClassRows
 
 FORMAT = 1
 _BACKBONE = "backbone.vit."
-_NOT_IN_0_1 = ".distinct.buckets"
-"""Ends the names of tensors that files of version 0.1 lack: zero there."""
+_NOT_IN_0_1 = (".distinct.buckets", "calibration.")
+"""In the names of tensors that files of version 0.1 lack: zero there."""
 _VALUES = {"strategy", "options", "backbone", "class_ids", "classes_left_out"}
 
 
@@ -199,9 +199,11 @@ def restore(
         part, _, rest = name.partition(".")
         if not name.startswith(_BACKBONE):
             parts.get(part, {})[rest] = tensor
+    per_class, classes = learned.class_row_names(), len(parts["model"].get("classes.ids", ()))
     for name, tensor in learned.model.state_dict().items():
-        if name.endswith(_NOT_IN_0_1):
-            parts["model"].setdefault(name, torch.zeros_like(tensor))
+        if any(part in name for part in _NOT_IN_0_1):
+            rows = (classes, *tensor.shape[1:]) if f"model.{name}" in per_class else tensor.shape
+            parts["model"].setdefault(name, tensor.new_zeros(rows))
     for name, part in learned.model.named_modules():
         if isinstance(part, EnsembleHead):
             parts["model"].pop(f"{name}.sums", None)  # version 0.1 kept its heads' sums a second time

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from avalanche_f2ocl.arguments import check_positive, check_positive_int
 from avalanche_f2ocl.backbone.vit import PromptableViT
 from avalanche_f2ocl.checks import check_images
+from avalanche_f2ocl.heads.calibration import Calibration
 from avalanche_f2ocl.heads.head import Head
 from avalanche_f2ocl.models.lock import ModelLock
 from avalanche_f2ocl.state.class_table import ClassTable
@@ -55,7 +56,7 @@ class Predictor(nn.Module, ABC):
         head: scores embeddings.
         batches: mini-batches learned so far.
         lock: held while a mini-batch is learned or images are scored.
-        temperature: divides logits where probabilities are asked for without one.
+        temperature: divides logits where probabilities are asked for without one, as long as nothing better is known.
     """
 
     backbone: PromptableViT
@@ -112,11 +113,16 @@ class Predictor(nn.Module, ABC):
             return self.class_ids[self(images).argmax(1)]
 
     def predict_proba(self, images: Tensor, temperature: float | None = None) -> Tensor:
-        """Softmax of the logits over a temperature; good for an order and a threshold, not calibrated.
+        """Softmax of the logits over a temperature.
+
+        Without one it is that under which each mini-batch would have been predicted best before it was learned: of
+        images that the model gives 80 %, about four in five are right, where images go on to be like those that it
+        has learned. See :class:`avalanche_f2ocl.heads.calibration.Calibration`; while it has judged fewer than ten
+        images, and for models that have none, it is that of the contrastive loss where logits are cosines, else 1.
 
         Args:
             images: ``(B, C, H, W)`` as in :meth:`forward`.
-            temperature: divides the logits; None for that of the contrastive loss where logits are cosines, else 1.
+            temperature: divides the logits; None for the above.
 
         Returns:
             ``(B, C)`` float32, column i for class ``class_ids[i]``.
@@ -136,7 +142,14 @@ class Predictor(nn.Module, ABC):
             check_positive("temperature", temperature)
         with self.lock:
             self._check_learned()
-            return (self(images) / (self.temperature if temperature is None else temperature)).softmax(1)
+            return self.probabilities(self(images), temperature)
+
+    def probabilities(self, logits: Tensor, temperature: float | None = None) -> Tensor:
+        """Of logits ``(B, C)`` from :meth:`forward`; arguments and result else as :meth:`predict_proba`."""
+        calibration: Calibration | None = getattr(self, "calibration", None)
+        if temperature is None and calibration is not None:
+            return (logits / calibration.temperature(self.temperature).to(logits)).softmax(1)
+        return (logits / (self.temperature if temperature is None else temperature)).softmax(1)
 
     def topk(self, images: Tensor, k: int = 5) -> tuple[Tensor, Tensor]:
         """The k likeliest classes of each image.

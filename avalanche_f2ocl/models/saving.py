@@ -4,13 +4,15 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from typing_extensions import Self
 
 from avalanche_f2ocl.backbone.devices import default_device
+from avalanche_f2ocl.heads.calibration import Calibration
 from avalanche_f2ocl.heads.head import SumHead
 from avalanche_f2ocl.heads.second_moments import SecondMomentHead
 from avalanche_f2ocl.models.base import BaseModel
+from avalanche_f2ocl.models.batch import TrainingBatch
 from avalanche_f2ocl.models.model_file import (
     Learned,
     check_needs,
@@ -33,6 +35,24 @@ class SavedModel(BaseModel):
 
     saved_as: ClassVar[str]
     head: SumHead
+    calibration: Calibration
+
+    def add_classes(self, ids: Tensor) -> None:
+        super().add_classes(ids)
+        self.calibration.add_rows(len(ids))
+
+    def take_in(self, features: Tensor, batch: TrainingBatch, judged: Tensor | None = None) -> None:
+        """Takes a mini-batch into the head and ends it; the head is judged on it first.
+
+        Args:
+            features: what the head learns, ``(B, F)``.
+            batch: the mini-batch.
+            judged: what it is judged on, ``(B, F)``; default the same.
+        """
+        self.calibration.judge(self.head, features if judged is None else judged, batch.rows)
+        self.head.update(features, batch.rows, batch.images)
+        self.batches += 1
+        self.calibration.hold(self.head, self.batches)
 
     def save(self, path: str | Path, *, backbone: bool = False, min_class_count: int = 1) -> None:
         """Writes what has been learned to one file, whole or not at all; a strategy can load it too.

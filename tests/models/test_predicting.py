@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from avalanche_f2ocl import F2OCLModel
+from avalanche_f2ocl import F2OCLModel, FrozenModel
 
 
 def test_an_empty_model(model, images):
@@ -24,6 +24,39 @@ def test_normalised_inputs(vit, images, labels):
     torch.testing.assert_close(
         normalised(images.float() / 127.5 - 1), plain(images), rtol=1e-3, atol=1e-3
     )
+
+
+def test_probabilities_are_those_of_the_learned_temperature(vit, images, labels):
+    model = F2OCLModel(vit, prompt_length=3)
+    for _ in range(3):
+        model.learn(images, labels)
+    temperature = model.calibration.temperature(model.temperature)
+    assert temperature != model.temperature
+    logits = model(images)
+    expected = (logits.double() / temperature).softmax(1)
+    torch.testing.assert_close(model.predict_proba(images).double(), expected, rtol=1e-4, atol=1e-6)
+    assert torch.equal(model.topk(images, k=1)[0][:, 0], model.class_ids[logits.argmax(1)])
+
+
+def test_what_is_saved_gives_the_same_probabilities(vit, images, labels, tmp_path):
+    for options in ({"head": "ncm"}, {"head": "ridge", "projection": 0}):
+        model = FrozenModel(vit, **options)
+        for _ in range(9):
+            model.learn(images, labels)
+        model.save(tmp_path / "learned.safetensors")
+        again = FrozenModel.from_file(tmp_path / "learned.safetensors", vit)
+        assert model.calibration.evidence[0] > 0
+        assert torch.equal(again.predict_proba(images), model.predict_proba(images))
+        again.learn(images, labels)
+        model.learn(images, labels)
+        assert torch.equal(again.calibration.losses, model.calibration.losses)
+
+
+def test_embeddings_that_know_their_labels_judge_nothing(vit, images, labels):
+    model = F2OCLModel(vit, prompt_length=3, prompt_assignment="label", head_features="z")
+    for _ in range(3):
+        model.learn(images, labels)
+    assert model.calibration.evidence.tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("options, temperature", [({}, 0.2), ({"temperature": 0.5}, 0.5), ({"head": "lda"}, 1)])

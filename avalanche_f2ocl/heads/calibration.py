@@ -1,0 +1,182 @@
+"""A temperature that makes probabilities honest, learned from mini-batches before they are learned."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from avalanche_f2ocl.state.class_means import MASKED_LOGIT, mask_unseen
+from avalanche_f2ocl.state.rows import ClassRows
+
+RIVALS = 255
+"""Other classes, those with the highest logits, that a sample's probability is made with in training."""
+FIRST_HOLD = 8
+"""Mini-batches after which a head that must be solved is solved for the first time."""
+ENOUGH = 10
+"""Judged samples, in effect, from which on the temperature is theirs."""
+
+
+class Calibration(ClassRows):
+    r"""Which temperature :math:`T` makes ``softmax(logits / T)`` probabilities, by test-then-train.
+
+    Before a mini-batch is learned, the head scores its samples of known classes, and the Brier score under each of 141
+    temperatures is added up,
+
+    .. math:: \sum_i n_i^p \sum_c (\operatorname{softmax}(l_i / T)_c - [c = y_i])^2 ,
+
+    where :math:`n_i` is how many samples of its class the head had seen: heads on class means are too far from their
+    final state where those are few (p = 2), ridge regression is not (p = 0). The sums are never forgotten, so classes
+    that came early count as much as late ones; their order, and what is absent, does not matter. To them comes half
+    a sample that is wrong by chance (Krichevsky and Trofimov, 1981), so that no evidence makes the head quite sure.
+
+    A head that must be solved is not solved for every mini-batch: the linear classifier that it was after 8
+    mini-batches, and after each ``hold_growth`` times as many, judges those that follow, among the classes it knew.
+
+    Argmax and order of the logits stay what they are. Memory: 2 KB, and ``4 P`` bytes a class for P features of a head
+    that must be solved.
+
+    Source: temperature scaling: Guo et al., On Calibration of Modern Neural Networks, 2017; test-then-train: Gama,
+    Sebastiao and Rodrigues, On Evaluating Stream Learning Algorithms, 2013.
+
+    Args:
+        head: that is to be judged, see :class:`avalanche_f2ocl.heads.head.Linear`; another head has no calibration.
+
+    Attributes:
+        losses: weighted Brier scores, ``(141,)`` float64, less what does not depend on T.
+        right: weighted probabilities of the right class, ``(141,)`` float64.
+        evidence: sum of the weights and of their squares, ``(2,)`` float64.
+
+    Example:
+        >>> from avalanche_f2ocl.heads import NCMHead
+        >>> head = NCMHead(dim=2)
+        >>> calibration = Calibration(head)
+        >>> _ = head.add_rows(2), calibration.add_rows(2)
+        >>> head.update(torch.eye(2), torch.tensor([0, 1]))
+        >>> calibration.judge(head, torch.eye(2).repeat(50, 1), torch.tensor([0, 1]).repeat(50))
+        >>> bool(calibration.temperature(1.0) < 0.3)
+        True
+    """
+
+    losses: Tensor
+    right: Tensor
+    evidence: Tensor
+    temperatures: Tensor
+
+    def __init__(self, head: Any) -> None:
+        super().__init__()
+        self.at_once = bool(getattr(head, "at_once", False))
+        width = None if self.at_once else getattr(head, "linear_width", None)
+        self.holds = width is not None
+        if width is not None:
+            self.register_rows("weight", width)
+            self.register_rows("bias")
+            self.register_rows("counts", dtype=torch.int64)
+        self.register_buffer("temperatures", torch.logspace(-4, 3, 141, dtype=torch.float64), persistent=False)
+        for name, length in (("losses", 141), ("right", 141), ("evidence", 2)):
+            self.register_buffer(name, torch.zeros(length, dtype=torch.float64))
+
+    @torch.no_grad()
+    def judge(self, head: Any, vectors: Tensor, rows: Tensor) -> None:
+        """Takes in how the head scores ``vectors (B, F)`` of the classes ``rows (B,)`` before it learns them."""
+        if not (self.at_once or self.holds):
+            return
+        if self.at_once:
+            logits, counts = head.logits(vectors), head.used("counts")
+        else:
+            counts = self.used("counts")
+            logits = mask_unseen(head.features(vectors).float() @ self.used("weight").T + self.used("bias"), counts)
+        weights = torch.where(counts > 0, counts.double() ** head.count_power, 0)[rows]
+        losses, right = brier_scores(logits, rows, self.temperatures)
+        # New tensors, since an undone mini-batch puts the old ones back.
+        self.losses, self.right = self.losses + weights @ losses, self.right + weights @ right
+        self.evidence = self.evidence + torch.stack([weights.sum(), weights.square().sum()])
+
+    @torch.no_grad()
+    def hold(self, head: Any, batches: int) -> None:
+        """Keeps the classifier that the head is now, if it is time to after so many mini-batches."""
+        if not self.holds or not is_due(batches, head.hold_growth):
+            return
+        weight, bias = head.linear()
+        for name, values in (("weight", weight), ("bias", bias), ("counts", head.used("counts"))):
+            held = torch.zeros_like(getattr(self, name))
+            held[: self.num_rows] = values
+            setattr(self, name, held)
+
+    def temperature(self, default: float) -> Tensor:
+        """The temperature, float64 scalar on the device; ``default`` where too few samples have been judged."""
+        total, squares = self.evidence
+        samples = total.square() / squares.clamp(min=torch.finfo(squares.dtype).tiny)
+        # A sample that is wrong instead of right loses twice the probability; of all, one in as many as there are.
+        losses = self.losses + 2 * self.right / samples.clamp(min=1)
+        return torch.where(samples >= ENOUGH, lowest(self.temperatures, losses), default)
+
+    def remove_row(self, row: int) -> None:
+        super().remove_row(row)
+        if self.num_rows == 0:
+            for name in ("losses", "right", "evidence"):
+                setattr(self, name, torch.zeros_like(getattr(self, name)))
+
+    def undo_growth(self) -> Callable[[], None]:
+        before, rows = dict(self._buffers), self.num_rows
+
+        def put_back() -> None:
+            self._buffers.update(before)
+            self.num_rows = rows
+
+        return put_back
+
+    def undo_writes(self, rows: Tensor) -> Callable[[], None]:
+        return lambda: None
+
+
+def is_due(batches: int, growth: float) -> bool:
+    """Whether a number of mini-batches is the first to reach ``FIRST_HOLD`` times a power of ``growth``.
+
+    Example:
+        >>> [batches for batches in range(100) if is_due(batches, 2)]
+        [8, 16, 32, 64]
+    """
+    mark = float(FIRST_HOLD)
+    while mark <= batches - 1:
+        mark *= growth
+    return batches >= FIRST_HOLD and mark <= batches
+
+
+def brier_scores(logits: Tensor, rows: Tensor, temperatures: Tensor) -> tuple[Tensor, Tensor]:
+    """Brier scores less 1, and the right class's probabilities, under several temperatures.
+
+    Args:
+        logits: ``(B, C)``; of the wrong classes the ``RIVALS`` highest count.
+        rows: right classes, ``(B,)`` int64.
+        temperatures: ``(K,)``.
+
+    Returns:
+        Both ``(B, K)`` float64.
+
+    Example:
+        >>> [values.tolist() for values in brier_scores(torch.zeros(1, 2), torch.tensor([0]), torch.ones(1))]
+        [[[-0.5]], [[0.5]]]
+    """
+    own = logits.gather(1, rows.unsqueeze(1))
+    others = logits.scatter(1, rows.unsqueeze(1), 2 * MASKED_LOGIT)
+    others = others.topk(min(RIVALS, others.shape[1]), dim=1).values
+    scores = torch.cat([own, others], dim=1).unsqueeze(1) / temperatures.to(logits).unsqueeze(1)
+    shares = scores.softmax(2)
+    right = shares[:, :, 0].double()
+    return shares.square().sum(2).double() - 2 * right, right
+
+
+def lowest(places: Tensor, losses: Tensor) -> Tensor:
+    """Where losses ``(K,)`` at ``places (K,)``, evenly spaced by their logarithm, are least; by a parabola between.
+
+    Example:
+        >>> places = torch.tensor([1.0, 10.0, 100.0])
+        >>> lowest(places, torch.tensor([2.0, 1.0, 2.0])).item()
+        10.0
+    """
+    best = losses.argmin().clamp(1, len(losses) - 2)
+    left, middle, right = losses[best - 1], losses[best], losses[best + 1]
+    curve = (left - 2 * middle + right).clamp(min=torch.finfo(losses.dtype).tiny)
+    step = ((left - right) / (2 * curve)).clamp(-1, 1)
+    return places[best] * (places[1] / places[0]) ** step
