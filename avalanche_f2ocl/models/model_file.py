@@ -27,6 +27,7 @@ FORMAT = 1
 _BACKBONE = "backbone.vit."
 _NOT_IN_0_1 = (".distinct.buckets", "calibration.")
 """In the names of tensors that files of version 0.1 lack: zero there."""
+_HEADS_SINCE_0_1 = ("blocks", "blocks_per_head", "grid", "vote", "penalty", "random_features", "gamma")
 _VALUES = {"strategy", "options", "backbone", "class_ids", "classes_left_out"}
 
 
@@ -155,7 +156,7 @@ def _since_0_1(options: Mapping[str, Any]) -> dict[str, Any]:
         layers = options["head_features"] in ("layers", "ensemble")
         did |= {"blocks": 4, "blocks_per_head": 4, "vote": "equal"} if layers else {}
         own = {field.name: field.default for field in fields(HeadOptions)}
-        did |= {name: own[name] for name in ("blocks", "blocks_per_head", "grid", "vote") if name not in did}
+        did |= {name: own[name] for name in _HEADS_SINCE_0_1 if name not in did}
     return did | ({"max_drift": None, "zoom": 1.0} if "key_update" in options else {})
 
 
