@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from avalanche_f2ocl.heads.low_rank import eigenpairs
 from avalanche_f2ocl.heads.ridge import RidgeHead
 from avalanche_f2ocl.heads.solution import Settings
 from avalanche_f2ocl.state.rows import add_to_rows
@@ -92,7 +93,9 @@ class HeldOutRidgeHead(RidgeHead):
         if not self.held_counts.any():
             return None
         held, held_sums = self.held_now(), self.used("held_sums")
-        errors = held_out_errors(moment - held, sums - held_sums, held, held_sums, moment.new_tensor(PENALTIES))
+        samples = int(self.total_now())
+        penalties = moment.new_tensor(PENALTIES)
+        errors = held_out_errors(moment - held, sums - held_sums, held, held_sums, penalties, samples)
         return PENALTIES[int(errors.argmin())]
 
 
@@ -157,7 +160,9 @@ def is_held_out(before: Tensor, count: int) -> Tensor:
     return (before + torch.arange(count, device=before.device)) % EVERY == EVERY - 1
 
 
-def held_out_errors(moment: Tensor, sums: Tensor, held: Tensor, held_sums: Tensor, penalties: Tensor) -> Tensor:
+def held_out_errors(
+    moment: Tensor, sums: Tensor, held: Tensor, held_sums: Tensor, penalties: Tensor, samples: int
+) -> Tensor:
     r"""Squared errors on held-out samples of ridge regressions on the others, all from sums.
 
     .. math::
@@ -169,18 +174,19 @@ def held_out_errors(moment: Tensor, sums: Tensor, held: Tensor, held_sums: Tenso
         moment, sums: :math:`X^\top X`, ``(P, P)``, and :math:`Y^\top X`, ``(C, P)``, of the others, float64.
         held, held_sums: the same of the held-out samples.
         penalties: :math:`\lambda`, ``(K,)``.
+        samples: that there are, or more: the moment's rank is no larger.
 
     Returns:
         ``(K,)``; what all have in common, the number of held-out samples, left out.
 
     Example:
         >>> one = torch.ones(1, 1).double()
-        >>> held_out_errors(one, one, one, one, torch.tensor([1.0, 3.0]).double()).tolist()  # W = 1/2 and 1/4
+        >>> held_out_errors(one, one, one, one, torch.tensor([1.0, 3.0]).double(), 1).tolist()  # W = 1/2 and 1/4
         [-0.75, -0.4375]
     """
-    values, vectors = torch.linalg.eigh(moment)
+    values, vectors = eigenpairs(moment, samples)
     rotated = sums @ vectors
     squares = (rotated.T @ rotated) * (vectors.T @ held @ vectors)
     products = (rotated * (held_sums @ vectors)).sum(0)
-    inverse = 1 / (values.clamp(min=0) + penalties.unsqueeze(1))
+    inverse = 1 / (values + penalties.unsqueeze(1))
     return ((inverse @ squares) * inverse).sum(1) - 2 * inverse @ products
