@@ -1,5 +1,8 @@
 """Each of other authors' methods against a loop of its own, on random vectors and on real features."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -14,6 +17,7 @@ from tests.helpers import as_tensors, learned, train_online
 WIDTH = 60
 FEWER = {"projection": WIDTH}
 """For methods with random features: so that loops are quick, and samples enough."""
+PAGE = Path(__file__).parents[1] / "docs" / "rivals.md"
 PUBLISHED = [name for name in RIVALS if not name.endswith("-scaled")]
 TOLERANCE = 1e-5
 """Of the scores' spread."""
@@ -125,6 +129,24 @@ def test_keeps_and_needs_what_it_says(name, small_vit, digits):
             never_told.learn(images[part], labels[part])
     told, other = learned(strategy.model), learned(never_told)
     assert rival.boundaries != all(torch.equal(told[name], other[name]) for name in other)
+
+
+ROWS = re.findall(r"^\| `([\w-]+)` \| (yes|no) \| (yes|no) \| `([^`]+)` \|$", PAGE.read_text(), re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", RIVALS)
+def test_the_table_says_what_it_needs_and_keeps(name, small_vit):
+    (boundaries, covariances, formula), *more = [row[1:] for row in ROWS if row[0] == name]
+    rival, model = RIVALS[name], FrozenModel.rival(name, small_vit, **small(name))
+    assert not more and (boundaries, covariances) == tuple("yes" if is_so else "no" for is_so in (
+        rival.boundaries, rival.class_covariances
+    ))
+    model.add_classes(torch.arange(7))
+    state = {name: t for name, t in model.head.state_dict().items() if not name.startswith(("distinct", "projection"))}
+    kept = sum(tensor.nbytes for tensor in state.values())
+    F = sum(model.plan.widths)
+    P = WIDTH if "projection" in small(name) else F
+    assert kept - eval(formula, {"F": F, "P": P, "C": 7}) in (0, 8, 16)  # and a scalar or two
 
 
 def test_an_unknown_name_is_told_with_those_there_are():
