@@ -105,8 +105,8 @@ class F2OCLConfig(HeadOptions, EncoderOptions):
         readout, normalise, inputs, precision, seed: see :class:`avalanche_f2ocl.options.EncoderOptions`.
         head_features: ``"z"`` as in the paper; ``"either"``, which is level with the frozen backbone where prompts do
             not help, and does not go with ``"label"``; others see :class:`avalanche_f2ocl.options.HeadOptions`.
-        head, blocks, blocks_per_head, grid, vote, metric, shrinkage, priors, projection, random_features, gamma,
-            ridge, penalty: see there.
+        head, blocks, blocks_per_head, grid, vote, metric, shrinkage, priors: see there.
+        projection, random_features, gamma, ridge, penalty: likewise.
 
     Raises:
         TypeError: a number of the wrong type.

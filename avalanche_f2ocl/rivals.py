@@ -121,7 +121,7 @@ RIVALS: dict[str, Rival] = {
         class_covariances=True,
     ),
 }
-"""By name: for :meth:`avalanche_f2ocl.FrozenBackbone.rival` and :meth:`avalanche_f2ocl.FrozenModel.rival`."""
+"""What :meth:`avalanche_f2ocl.FrozenBackbone.rival` and :meth:`avalanche_f2ocl.FrozenModel.rival` take, by name."""
 
 WITHOUT_BOUNDARIES = tuple(name for name, rival in RIVALS.items() if not rival.boundaries)
 

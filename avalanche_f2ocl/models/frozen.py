@@ -68,7 +68,8 @@ class FrozenModel(SavedModel):
 
         Args:
             name: one of :data:`avalanche_f2ocl.rivals.RIVALS`.
-            backbone, **options: as the constructor's; they win over the method's.
+            backbone: as the constructor's.
+            **options: likewise; they win over the method's.
 
         Raises:
             ValueError: an unknown name.

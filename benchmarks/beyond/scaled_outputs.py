@@ -1,12 +1,12 @@
 """What lifts ridge regression on frozen embeddings: the choice of its penalty, or the scaling of its outputs.
 
-    python -m benchmarks.beyond.scaled_outputs --seeds 3 4 5 -- --dataset DIR/cifar100.zip --backbone vit_tiny_patch16_224 \\
-        --weights FILE --image-size 112 --train-per-class 30 --test-per-class 10
+    python -m benchmarks.beyond.scaled_outputs --seeds 3 4 -- --dataset DIR/cifar100.zip \\
+        --backbone vit_tiny_patch16_224 --weights FILE --image-size 112 --train-per-class 30 --test-per-class 10
 
-Everything after ``--`` goes to the runner. Four heads learn side by side from the same embeddings, without a projection: with the
-penalty of generalised cross-validation or of RanPAC's rule, and with outputs as they are or divided by their root mean
-square. Writes ``results/scaled_outputs/<dataset>.{json,csv,md}`` beside the runs: mean A_n and F_n over seeds in per cent,
-and what scaling is worth with its paired 95 % interval over test images. The tables go into benchmarks/README.md.
+Everything after ``--`` goes to the runner. Four heads learn side by side from the same embeddings, without a
+projection: with the penalty of generalised cross-validation or of RanPAC's rule, and with outputs as they are or
+divided by their root mean square. Writes ``results/scaled_outputs/<dataset>.{json,csv,md}`` and the runs below it: mean
+A_n and F_n over seeds in per cent, and what scaling is worth with its paired 95 % interval over test images.
 """
 
 import argparse
@@ -36,7 +36,8 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=runner.RESULTS)
     parser.add_argument("runner", nargs="*", help="after --: the runner's arguments")
     args = parser.parse_args()
-    fixed = ["--results", str(args.results), "--table", f"{TABLE}/runs", "--method", "vit-ncm", "--heads", json.dumps(HEADS)]
+    fixed = ["--results", str(args.results), "--table", f"{TABLE}/runs"]
+    fixed += ["--method", "vit-ncm", "--heads", json.dumps(HEADS)]
     if failed := launch([[*args.runner, *fixed, "--seed", str(seed)] for seed in args.seeds], args.jobs):
         raise SystemExit(f"{failed} runs failed")
     dataset = Path(runner.parse_args([*fixed, *args.runner]).dataset).stem

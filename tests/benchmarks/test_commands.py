@@ -190,6 +190,16 @@ def test_stale_sums_lose_nothing_where_prompts_do_not_move(tmp_path, run_here, m
     assert abs(rows[0]["lost"]) < 0.5 < rows[1]["lost"] and "| moving | ncm |" in printed
 
 
+def test_what_scaled_outputs_are_worth(tmp_path, run_here):
+    printed = run_here(
+        "benchmarks.beyond.scaled_outputs", "--results", str(tmp_path), "--", "--dataset", "digits",
+        "--backbone", "micro_vit", "--groups", "2", "--train-per-class", "6", "--test-per-class", "3",
+    )  # fmt: skip
+    rows = json.loads((tmp_path / "scaled_outputs" / "digits.json").read_text())
+    assert [row["scaling is worth"] == "-" for row in rows] == [True, False] * 2
+    assert "| RanPAC's rule | scaled |" in printed
+
+
 def photographs(folder):
     """Two classes of pictures with a bright middle and dark ends, which a crop does not see."""
     draw = np.random.default_rng(0)

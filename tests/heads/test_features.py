@@ -3,7 +3,8 @@ import torch
 from timm.models import VisionTransformer
 
 from avalanche_f2ocl.backbone.vit import PromptableViT
-from avalanche_f2ocl.heads.features import feature_plan, head_features
+from avalanche_f2ocl.config import FrozenConfig
+from avalanche_f2ocl.heads.features import class_token_features, feature_plan, head_features
 from avalanche_f2ocl.options import HeadOptions
 
 
@@ -63,3 +64,25 @@ def test_the_prompted_pass_alone_is_cut_into_cells():
     plan = feature_plan(HeadOptions(head_features="ensemble", grid=2), PromptableViT(vit))
     assert plan.prompted.grid == 2 and plan.unprompted.grid == 1
     assert plan.widths == (5 * 12,) * 3 + (2 * 12,) * 3
+
+
+def test_class_tokens_by_hand(draw):
+    layers = torch.randn(2, 3, 5, 4, generator=draw)
+    assert torch.equal(class_token_features("class_tokens", layers, None)[1], layers[1, :, 0].flatten())
+    fused = class_token_features("fused", layers, lambda tokens: 2 * tokens)
+    torch.testing.assert_close(fused[1], 2 * (layers[1, 0, 0] + layers[1, 1, 0] + layers[1, 2, 0]) / 3)
+
+
+def test_plans_of_class_tokens(vit):
+    plan = feature_plan(FrozenConfig(head_features="class_tokens", blocks=4), PromptableViT(vit))
+    assert plan.prompted.blocks == (2, 3, 4, 5) and plan.widths == (4 * 128,)
+    plan = feature_plan(FrozenConfig(head_features="fused"), PromptableViT(vit))
+    assert plan.prompted.blocks == tuple(range(6)) and plan.widths == (128,)
+
+
+@pytest.mark.parametrize("kind", ["class_tokens", "fused"])
+def test_without_a_class_token_there_are_none(kind):
+    sizes = dict(img_size=32, patch_size=16, embed_dim=8, depth=1, num_heads=1, num_classes=0)
+    vit = VisionTransformer(**sizes, class_token=False, global_pool="avg")
+    with pytest.raises(ValueError, match=f"head_features='{kind}': this backbone has no class token"):
+        feature_plan(FrozenConfig(head_features=kind), PromptableViT(vit))

@@ -46,6 +46,18 @@ def test_without_a_held_out_sample_the_penalty_is_that_of_cross_validation(data)
     assert fitted(HeldOutRidgeHead, x, y).solution().facts[0] == fitted(RidgeHead, x, y).solution().facts[0]
 
 
+def test_with_that_penalty_and_matrix_a_plain_ridge_head_predicts_the_same(data):
+    x, y = data[0][:300], data[1][:300]
+    options = dict(projection=200, priors="counts", seed=3)
+    ours = HeldOutRidgeHead(64, **options)
+    ours.add_rows(10)
+    ours.update(x, y)
+    plain = RidgeHead(64, ridge=ours.solution().facts[0], **options)
+    plain.add_rows(10)
+    plain.update(x, y)
+    torch.testing.assert_close(plain.logits(data[0][300:]), ours.logits(data[0][300:]))
+
+
 def test_a_given_penalty_is_taken(data):
     assert fitted(TaskRidgeHead, data[0][:50], data[1][:50], ridge=0.7).solution().facts[0] == 0.7
 
