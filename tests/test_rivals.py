@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from avalanche_f2ocl import FrozenBackbone, FrozenModel, check_rehearsal_free, held_bytes
+from avalanche_f2ocl import FrozenBackbone, FrozenModel, check_rehearsal_free, held_bytes, load_model
 from avalanche_f2ocl.config import F2OCLConfig, FrozenConfig
 from avalanche_f2ocl.heads.make import make_head
 from avalanche_f2ocl.rivals import RIVALS, rival_options
@@ -73,7 +73,7 @@ def stream(vit, digits):
     """Images and labels in the order of the stream, classes numbered as they come, and the same of test images."""
     parts = [as_tensors(experience) for experience in digits.train_stream[:2]]
     images, labels = (torch.cat(part) for part in zip(*parts, strict=True))
-    tests = torch.cat([as_tensors(experience)[0] for experience in digits.test_stream[:2]])
+    tests = torch.cat([as_tensors(experience)[0] for experience in digits.test_stream[:2]])[::2]
     return images, labels, tests, len(parts[-1][0])
 
 
@@ -92,7 +92,7 @@ def stock_features(vit, prepared, kind):
     return torch.cat(tokens[-6:], dim=1).double().numpy()
 
 
-@pytest.mark.parametrize("name", PUBLISHED)
+@pytest.mark.parametrize("name", [name for name in PUBLISHED if name != "layup-task"])
 def test_equals_its_loop_on_real_features(name, vit, stream):
     images, labels, tests, last = stream
     model = FrozenModel.rival(name, vit, precision="float32", **small(name))
@@ -138,15 +138,47 @@ ROWS = re.findall(r"^\| `([\w-]+)` \| (yes|no) \| (yes|no) \| `([^`]+)` \|$", PA
 def test_the_table_says_what_it_needs_and_keeps(name, small_vit):
     (boundaries, covariances, formula), *more = [row[1:] for row in ROWS if row[0] == name]
     rival, model = RIVALS[name], FrozenModel.rival(name, small_vit, **small(name))
-    assert not more and (boundaries, covariances) == tuple("yes" if is_so else "no" for is_so in (
-        rival.boundaries, rival.class_covariances
-    ))
+    assert not more and (boundaries, covariances) == tuple(
+        "yes" if is_so else "no" for is_so in (rival.boundaries, rival.class_covariances)
+    )
     model.add_classes(torch.arange(7))
     state = {name: t for name, t in model.head.state_dict().items() if not name.startswith(("distinct", "projection"))}
     kept = sum(tensor.nbytes for tensor in state.values())
     F = sum(model.plan.widths)
     P = WIDTH if "projection" in small(name) else F
     assert kept - eval(formula, {"F": F, "P": P, "C": 7}) in (0, 8, 16)  # and a scalar or two
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_file_predicts_and_learns_on_as_the_model(name, small_vit, images, labels, tmp_path):
+    model = FrozenModel.rival(name, small_vit, **small(name))
+    model.learn(images, labels)
+    model.save(tmp_path / "learned.safetensors")
+    again = load_model(tmp_path / "learned.safetensors", small_vit)
+    for _ in range(2):
+        assert torch.equal(again(images), model(images))
+        model.learn(images.flip(0), labels.flip(0))
+        again.learn(images.flip(0), labels.flip(0))
+
+
+def test_a_class_with_one_sample_is_left_out_of_every_moment(small_vit, images, labels, tmp_path):
+    model = FrozenModel.rival("ranpac-task", small_vit, **FEWER)
+    model.learn(images, labels)
+    model.end_task()
+    model.learn(images[:8], [7, 8, 8, 9, 8, 10, 10, 4])
+    model.save(tmp_path / "learned.safetensors", min_class_count=2)
+    again = load_model(tmp_path / "learned.safetensors", small_vit)
+    for one in (7, 9):
+        model.forget(one)
+    assert again.class_ids.tolist() == model.class_ids.tolist()
+    for name, tensor in learned(model).items():
+        if name.endswith("moment"):
+            torch.testing.assert_close(learned(again)[name], tensor)
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_the_page_links_its_source(name):
+    assert f"https://arxiv.org/abs/{RIVALS[name].source.rpartition('arXiv ')[2]})" in PAGE.read_text()
 
 
 def test_an_unknown_name_is_told_with_those_there_are():

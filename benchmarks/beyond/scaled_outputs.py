@@ -7,6 +7,7 @@ Everything after ``--`` goes to the runner. Four heads learn side by side from t
 projection: with the penalty of generalised cross-validation or of RanPAC's rule, and with outputs as they are or
 divided by their root mean square. Writes ``results/scaled_outputs/<dataset>.{json,csv,md}`` and the runs below it: mean
 A_n and F_n over seeds in per cent, and what scaling is worth with its paired 95 % interval over test images.
+docs/rivals.md shows the tables.
 """
 
 import argparse
@@ -41,8 +42,7 @@ def main() -> None:
     if failed := launch([[*args.runner, *fixed, "--seed", str(seed)] for seed in args.seeds], args.jobs):
         raise SystemExit(f"{failed} runs failed")
     dataset = Path(runner.parse_args([*fixed, *args.runner]).dataset).stem
-    page = runner.RESULTS.parent / "README.md" if args.results == runner.RESULTS else None
-    publish(args.results / TABLE, dataset, table(args.results / TABLE / "runs", dataset), page)
+    publish(args.results / TABLE, dataset, table(args.results / TABLE / "runs", dataset), page=None)
 
 
 def table(folder: Path, dataset: str) -> list[dict[str, str]]:

@@ -1,5 +1,6 @@
 import pytest
 import torch
+from avalanche.training.supervised.deep_slda import StreamingLDA
 
 from avalanche_f2ocl.heads import KLDAHead, LDAHead, SLDAHead
 from avalanche_f2ocl.state.undo import Undo
@@ -18,6 +19,21 @@ def test_the_cut_into_mini_batches_makes_no_difference_and_the_order_does(data):
     torch.testing.assert_close(one.moment, other.moment)
     turned = fitted(SLDAHead(64), x.flip(0), y.flip(0))
     assert (turned.moment - one.moment).abs().max() > 1e-2
+
+
+def test_it_scores_as_avalanches_own(data):
+    x, y = data[0][:150], data[1][:150]
+    theirs = StreamingLDA(
+        slda_model=torch.nn.Identity(), criterion=None, input_size=64, num_classes=10, evaluator=None
+    )  # fmt: skip
+    for one, label in zip(x.split(1), y.split(1), strict=True):
+        theirs.fit(one, label)
+    torch.testing.assert_close(fitted(SLDAHead(64), x, y).moment, 150 * theirs.Sigma.double(), rtol=1e-4, atol=1e-4)
+    ours, expected = fitted(SLDAHead(64), x, y).logits(data[0][150:]), theirs.predict(data[0][150:])
+    difference = ours - expected
+    difference -= difference.mean(1, keepdim=True)  # what all classes have in common
+    assert difference.abs().max() < 1e-3 * expected.std()
+    assert torch.equal(ours.argmax(1), expected.argmax(1))
 
 
 def test_in_a_block_samples_are_counted_on(data):
