@@ -3,10 +3,10 @@
 import pytest
 import torch
 from avalanche.training.plugins import EvaluationPlugin
-from timm.models import VisionTransformer
 
-from avalanche_f2ocl import F2OCLModel, class_incremental_stream, f2ocl_metrics
+from avalanche_f2ocl import F2OCLModel, f2ocl_metrics
 from avalanche_f2ocl.backbone.weights import load_vit
+from avalanche_f2ocl.testing import running
 
 
 def pytest_collection_modifyitems(items):
@@ -30,15 +30,13 @@ def vit():
 @pytest.fixture(scope="session")
 def small_vit():
     """The smallest that every strategy takes, for tests that compare states and answers of all of them."""
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        return VisionTransformer(img_size=32, patch_size=8, embed_dim=32, depth=5, num_heads=2, num_classes=0)
+    return running.small_vit()
 
 
 @pytest.fixture(scope="session")
 def digits():
     """Five groups of two classes, 20 training and 10 test images a class."""
-    return class_incremental_stream("digits", groups=5, train_per_class=20, test_per_class=10)
+    return running.few_digits()
 
 
 @pytest.fixture

@@ -4,11 +4,13 @@ import re
 from pathlib import Path
 
 import pytest
+import timm
 import torch
 
 from avalanche_f2ocl import datasets
 from avalanche_f2ocl.backbone import vit as backbone
 from avalanche_f2ocl.backbone.weights import load_vit
+from avalanche_f2ocl.testing.running import few_digits
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -17,8 +19,13 @@ WITH_CODE = [page for page in PAGES if "```python" in page.read_text()]
 
 @pytest.fixture
 def offline(monkeypatch, tmp_path):
+    few_digits()  # loaded once: the contract suite has its own
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(backbone, "load_vit", lambda name, weights=None, size=None: load_vit("micro_vit"))
+
+    def load_small(name, weights=None, size=None):
+        return load_vit("micro_vit" if isinstance(name, str) and timm.is_model(name) else name)
+
+    monkeypatch.setattr(backbone, "load_vit", load_small)
     data = datasets.load("digits", train_per_class=6, test_per_class=3)
     parts = {"train": data.train, "test": data.test}
     few = {split: (part.images, torch.tensor(part.targets)) for split, part in parts.items()}, data.class_names

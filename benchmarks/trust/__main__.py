@@ -18,8 +18,8 @@ from torch.utils.data import ConcatDataset
 
 from avalanche_f2ocl import F2OCLStrategy, check_rehearsal_free, class_incremental_stream, f2ocl_metrics
 from avalanche_f2ocl.rehearsal.check import held_bytes
+from avalanche_f2ocl.testing.bad_batches import random_case, refusals
 from benchmarks.runs.methods import METHODS, make_strategy
-from benchmarks.trust.bad_batches import random_case, refusals
 from benchmarks.trust.checkpoint_cost import checkpoint_cost
 from benchmarks.trust.kills import count_survivals
 from benchmarks.trust.long_streams import many_steps, means_error

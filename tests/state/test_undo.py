@@ -11,7 +11,7 @@ from avalanche_f2ocl.state.class_means import ClassMeans
 from avalanche_f2ocl.state.row_adam import RowAdam
 from avalanche_f2ocl.state.rows import ClassRows
 from avalanche_f2ocl.state.undo import Undo
-from benchmarks.trust.bad_batches import same
+from avalanche_f2ocl.testing.bad_batches import same
 from tests.helpers import as_tensors, assert_same_state, learned
 
 

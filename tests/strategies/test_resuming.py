@@ -17,8 +17,6 @@ from benchmarks.trust.kills import WRITE_STEPS, finish, in_a_child, kill, surviv
 from tests.contracts.strategies import STRATEGIES
 from tests.helpers import as_tensors, train_online
 
-SAVED = [name for name in STRATEGIES if name != "er"]
-
 
 @pytest.fixture
 def path(tmp_path):
@@ -58,37 +56,6 @@ def test_killed_while_writing_the_old_file_stays(step, vit, digits, path, monkey
 
     assert in_a_child(write) == -signal.SIGKILL
     assert path.read_bytes() == before and read_model_file(path)[1]["batches_done"] == 4
-
-
-@pytest.mark.parametrize("name", SAVED)
-def test_a_loaded_strategy_predicts_and_goes_on_as_the_saved_one(name, small_vit, digits, path):
-    strategy = STRATEGIES[name](backbone=small_vit, evaluator=None)
-    train_online(strategy, digits.train_stream[:2])
-    strategy.save(path)
-    other = type(strategy).load(path, backbone=small_vit, evaluator=None)
-    images, _ = as_tensors(digits.test_stream[0])
-    assert other.options == strategy.options
-    assert torch.equal(other.model.class_ids, strategy.model.class_ids)
-    assert torch.equal(other.model(images), strategy.model(images))
-    for one in (strategy, other):
-        train_online(one, digits.train_stream[2:3])
-    expected, got = learned(strategy).tensors(), learned(other).tensors()
-    assert expected.keys() == got.keys()
-    for tensor in expected:
-        assert torch.equal(expected[tensor], got[tensor]), tensor
-
-
-@pytest.mark.parametrize("name", SAVED)
-def test_nothing_of_the_backbone_and_no_image_is_in_the_file(name, small_vit, digits, path):
-    strategy = STRATEGIES[name](backbone=small_vit, evaluator=None)
-    train_online(strategy, digits.train_stream[:2])
-    strategy.save(path)
-    size = path.stat().st_size
-    train_online(strategy, digits.train_stream[:2])
-    strategy.save(path)
-    assert abs(path.stat().st_size - size) < 100
-    tensors, _ = read_model_file(path)
-    assert not any(part in tensor for tensor in tensors for part in ("vit.", "blocks", "patch_embed"))
 
 
 def test_the_backbone_goes_with_it_when_asked(vit, digits, path, images):

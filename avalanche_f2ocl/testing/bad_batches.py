@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import torch
 from avalanche.core import SupervisedPlugin
@@ -177,23 +177,22 @@ def harm(make: Callable[..., Any], case: Case) -> str | None:
     before = state(strategy)
 
     bad = case.minibatch(99, case.bad)
-    failing, expected = None, torch.cuda.OutOfMemoryError
+    failing, loader = None, cast(Any, [bad])
+    expected: type[Exception] = torch.cuda.OutOfMemoryError
     if case.kind in DATA:
         spoil, expected = DATA[case.kind]
         loader = [list(spoil(*bad))]
     elif case.kind == "loader":
         loader, expected = FailingLoader(), Failure
     elif plugin is not None:
-        loader, expected, plugin.armed = [bad], Failure, True
+        expected, plugin.armed = Failure, True
+    elif case.kind == "memory in encode":
+        failing = _Calls(strategy.model.backbone, "_run", fail_at=case.call % encodes.count)
+    elif case.kind == "memory in step":
+        failing = _Calls(strategy.optimizer, "step", fail_at=0)
     else:
-        loader = [bad]
-        if case.kind == "memory in encode":
-            failing = _Calls(strategy.model.backbone, "_run", fail_at=case.call % encodes.count)
-        elif case.kind == "memory in step":
-            failing = _Calls(strategy.optimizer, "step", fail_at=0)
-        else:
-            bad[1] += CLASSES  # new classes
-            failing = _Calls(strategy.model.head, "add_rows", fail_at=0)
+        bad[1] += CLASSES  # new classes
+        failing = _Calls(strategy.model.head, "add_rows", fail_at=0)
     try:
         if failing is None:
             feed(strategy, loader)

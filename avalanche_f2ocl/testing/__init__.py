@@ -1,0 +1,77 @@
+"""What this package asks of every head and every strategy, for those of your own; needs no test framework.
+
+``check_head`` and ``check_strategy`` run all checks and let the first ``AssertionError`` through. A test framework may
+run them one by one: each is a function of what makes the head or strategy, in ``HEAD_CHECKS`` and ``STRATEGY_CHECKS``.
+"""
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+import torch
+
+from avalanche_f2ocl.arguments import check_choice
+from avalanche_f2ocl.testing.forgetting import FORGETTING
+from avalanche_f2ocl.testing.heads import HEAD_CHECKS, MakeHead
+from avalanche_f2ocl.testing.loop import LOOP
+from avalanche_f2ocl.testing.outputs import OUTPUTS
+from avalanche_f2ocl.testing.refusals import EVERY_FAILURE, REFUSALS
+from avalanche_f2ocl.testing.rehearsal import REHEARSAL
+from avalanche_f2ocl.testing.running import Make, small_vit
+from avalanche_f2ocl.testing.saving import SAVING
+
+__all__ = ["HEAD_CHECKS", "STRATEGY_CHECKS", "check_head", "check_strategy"]
+
+STRATEGY_CHECKS = (*LOOP, *OUTPUTS, *REFUSALS, *EVERY_FAILURE, *FORGETTING, *REHEARSAL, *SAVING)
+
+
+def check_head(make: MakeHead, skip: Collection[str] = ()) -> None:
+    """Checks a head: sums, order, growing, forgetting, taking back, saving.
+
+    Args:
+        make: a class, or a function, that makes a new head for vectors of so many features.
+        skip: names of checks that are left out.
+
+    Raises:
+        AssertionError: the head does otherwise; the traceback names the check.
+        ValueError: there is no check of such a name.
+
+    Example:
+        >>> from avalanche_f2ocl.heads import NCMHead
+        >>> check_head(NCMHead)
+    """
+    _run(HEAD_CHECKS, make, skip)
+
+
+def check_strategy(make: Make, skip: Collection[str] = ()) -> None:
+    """Checks a strategy in Avalanche's loop: callbacks, outputs, refusals, forgetting, rehearsal, files.
+
+    Args:
+        make: makes a new strategy from keywords of :class:`avalanche_f2ocl.strategies.base.BaseStrategy`, which it
+            hands on; ``backbone`` is a ViT of 32 px with random weights.
+        skip: names of checks that are left out.
+
+    Raises:
+        AssertionError: the strategy does otherwise; the traceback names the check.
+        ValueError: there is no check of such a name.
+
+    Example:
+        >>> from avalanche_f2ocl import FrozenBackbone
+        >>> check_strategy(lambda **loop: FrozenBackbone(head="lda", **loop))  # doctest: +SKIP
+    """
+    _run(STRATEGY_CHECKS, on_small_vit(make), skip)
+
+
+def on_small_vit(make: Make) -> Make:
+    """The same with a small backbone and no evaluator where none are given."""
+    return lambda **options: make(**{"backbone": small_vit(), "evaluator": None, **options})
+
+
+def _run(checks: Collection[Callable[[Any], None]], make: Callable[..., Any], skip: Collection[str]) -> None:
+    names = tuple(check.__name__ for check in checks)
+    for name in skip:
+        check_choice("skip", name, names)
+    for check in checks:
+        if check.__name__ not in skip:
+            with torch.random.fork_rng():
+                torch.manual_seed(0)
+                check(make)

@@ -1,0 +1,30 @@
+"""That no sample is kept."""
+
+from avalanche.training.plugins import EvaluationPlugin
+
+from avalanche_f2ocl.metrics.f2ocl import f2ocl_metrics
+from avalanche_f2ocl.rehearsal.check import check_rehearsal_free, held_bytes
+from avalanche_f2ocl.testing.running import Make, few_digits, train_online
+
+
+def no_sample_is_kept(make: Make) -> None:
+    """Neither image nor tokens nor embedding, after mini-batches of ten and of one."""
+    digits = few_digits()
+    for batch_size in (10, 1):
+        strategy = make(evaluator=EvaluationPlugin(*f2ocl_metrics()))
+        train_online(strategy, digits.train_stream[:2], batch_size)
+        strategy.eval(digits.test_stream[:2])
+        for experience in digits.train_stream[:2]:
+            report = check_rehearsal_free(strategy, experience.dataset)
+            assert report.passed, str(report)
+
+
+def bytes_do_not_grow_with_samples(make: Make) -> None:
+    """What is held has the same size after further mini-batches of known classes."""
+    digits = few_digits()
+    strategy = train_online(make(evaluator=EvaluationPlugin(*f2ocl_metrics())), digits.train_stream[:1])
+    before = held_bytes(strategy)
+    assert held_bytes(train_online(strategy, digits.train_stream[:1])) == before
+
+
+REHEARSAL = (no_sample_is_kept, bytes_do_not_grow_with_samples)
