@@ -26,10 +26,11 @@ def launch(runs: Sequence[Sequence[str]], jobs: int = 1) -> int:
 
     Args:
         runs: the runner's arguments.
-        jobs: processes at a time; they share the cores.
+        jobs: processes at a time; they share the cores, unless OMP_NUM_THREADS says how many each has.
     """
     threads = max(1, (os.cpu_count() or 1) // jobs)
-    environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
+    # Threads that wait sleep, so that CPU time is that of work.
+    environment = {"OMP_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "PASSIVE"} | os.environ
 
     def one(arguments: Sequence[str]) -> bool:
         command = [sys.executable, "-m", "benchmarks.runs.runner", "--quiet", *arguments]

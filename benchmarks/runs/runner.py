@@ -34,6 +34,7 @@ from avalanche_f2ocl.models.resolved import resolved
 from avalanche_f2ocl.options import Fit, HeadOptions
 from avalanche_f2ocl.strategies.base import BaseStrategy
 from benchmarks.runs.cache import QueryCache
+from benchmarks.runs.costs import COSTS, Costs
 from benchmarks.runs.methods import METHODS, make_strategy
 from benchmarks.runs.side_heads import LastFeatures, SideHead, by_class
 from benchmarks.runs.streams import STREAMS, make_stream
@@ -152,6 +153,7 @@ def run(args: argparse.Namespace) -> dict[str, tuple[dict, np.ndarray, np.ndarra
     evaluator = EvaluationPlugin(matrix, *others)
     given = {"seed": args.seed, "device": args.device, **args.options}
     strategy = make_strategy(args.method, backbone=vit, plugins=[answers], evaluator=evaluator, **given)
+    costs = Costs(strategy)
     checksum = weights_sha256(args.backbone, args.weights, vit)
     backbone = strategy.model.backbone
     if args.cache is not None:
@@ -163,6 +165,8 @@ def run(args: argparse.Namespace) -> dict[str, tuple[dict, np.ndarray, np.ndarra
     heads = {name: SideHead(HeadOptions(**o), backbone, last, args.seed) for name, o in args.heads.items()}
     evaluator.metrics = [matrix, *heads.values(), *others]
     result = run_stream(strategy, benchmark, args)
+    # With heads on the same training, or embeddings of earlier runs, they would be others' costs.
+    spent = dict.fromkeys(COSTS) if heads or args.cache is not None else costs.figures()
     if args.cache is not None:
         cache.save()
     device = strategy.device
@@ -192,6 +196,7 @@ def run(args: argparse.Namespace) -> dict[str, tuple[dict, np.ndarray, np.ndarra
         "key_histogram": histogram,
         "A_n_by_keys": accuracy_by_keys(strategy, benchmark, args.eval_keys) if args.eval_keys else None,
         "peak_memory_bytes": peak_memory_bytes(device),
+        **spent,
     }
     records = {args.method: (record, *by_class(answers, benchmark))}
     for name, head in heads.items():

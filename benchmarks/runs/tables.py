@@ -12,6 +12,12 @@ import numpy as np
 REFERENCES = ("vit-ncm", "random-prompt")
 Runs = dict[tuple[str, str, str], list[dict]]
 """Records by (dataset, backbone, method or variant), seeds ascending."""
+COST_COLUMNS = (
+    ("train_seconds_per_1000", "train s", 1),
+    ("test_seconds_per_1000", "test s", 1),
+    ("kept_bytes", "kept MB", 1e6),
+)
+"""Of records: name, what a table calls it, unit; seconds per 1,000 images."""
 FIGURES = ("A_n", "A_n_samples", "F_n", "A_k", "UB", "random_key", "seconds")
 
 
@@ -53,6 +59,20 @@ def spread(records: list[dict], name: str) -> str:
     digits = 0 if name == "seconds" else 2
     text = f"{mean(values):.{digits}f}"
     return text if len(values) == 1 or name == "seconds" else f"{text} ± {stdev(values):.{digits}f}"
+
+
+def cost_row(records: list[dict]) -> dict[str, str]:
+    """Accuracy, forgetting and costs of a method on one stream.
+
+    A_auc and A_last stand for A_n and F_n where accuracy was measured at any time.
+    """
+    figures = ("A_auc", "A_last") if "A_auc" in records[0] else ("A_n", "F_n")
+    row = {"seeds": " ".join(str(record["seed"]) for record in records)}
+    row |= {name: spread(records, name) for name in figures}
+    for name, label, unit in COST_COLUMNS:
+        values = [record[name] / unit for record in records if record.get(name) is not None]
+        row[label] = f"{mean(values):.3g}" if values else "-"
+    return row
 
 
 def table_rows(

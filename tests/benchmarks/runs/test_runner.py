@@ -11,6 +11,7 @@ KEYS = {
     "method", "dataset", "backbone", "weights_sha256", "image_size", "fit", "train_per_class", "test_per_class", "seed",
     "config", "versions", "resolved", "device", "T", "A_n", "A_n_samples", "F_n", "A_k", "UB", "random_key",
     "prompt_norm", "key_histogram", "A_n_by_keys", "seconds", "peak_memory_bytes",
+    "train_seconds_per_1000", "test_seconds_per_1000", "kept_bytes",
 }  # fmt: skip
 
 

@@ -1,0 +1,96 @@
+"""Every method by its name on every stream: accuracy, forgetting, computing time and bytes kept.
+
+    python -m benchmarks.beyond.rivals --data-dir DIR --weights vit_tiny_patch16_224.safetensors --jobs 2
+
+The streams are those of ``benchmarks.beyond.never_below``; on those without boundaries accuracy is measured at any
+time. Each method is a run of its own, so that its cost is its own. Interrupted, it goes on where it stopped. The tables
+go into benchmarks/README.md.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+from benchmarks.beyond.never_below import streams
+from benchmarks.runs.launch import launch_all
+from benchmarks.runs.methods import METHODS
+from benchmarks.runs.runner import RESULTS
+from benchmarks.runs.tables import cost_row, insert, load_runs, write_rows
+
+TABLE = "rivals"
+ON_FROZEN_FEATURES = (
+    "vit-ncm", "slda", "fecam", "klda-2000", "randumb-2000", "f-oal", "g-acil-2000", "g-acil-scaled-2000",
+    "ranpac-2000", "ranpac-scaled-2000", "layup", "layup-scaled",
+)  # fmt: skip
+TRAINED = (
+    "linear-mask", "er500", "lwf-task-free", "l2p-mask", "dualprompt-mask", "coda-prompt", "single-prompt", "mvp",
+    "f2ocl",
+)  # fmt: skip
+OURS = ("f2ocl-either", "vit-ridge-blocks", "f2ocl-best")
+EVERY = {"cifar100-long-tailed": 200, "cifar100-si-blurry": 2000}
+"""Images between two evaluations of streams without boundaries."""
+
+
+def publish(results: Path, names: list[str]) -> None:
+    """The tables of what is there: figures of merit, and costs, a row for each method, a column for each stream."""
+    merit: dict[str, dict[str, str]] = {}
+    costs: dict[str, dict[str, str]] = {}
+    for stream in names:
+        for (_, _, method), records in load_runs(results / TABLE / stream).items():
+            row = cost_row(records)
+            seeds, accuracy, other, *spent = row.values()
+            merit.setdefault(method, {})[stream] = f"{accuracy} / {other} ({len(seeds.split())})"
+            costs.setdefault(method, {})[stream] = " / ".join(spent)
+    if not merit:
+        return
+    columns = [stream for stream in names if any(stream in cells for cells in merit.values())]
+    texts = []
+    for name, cells in (("merit", merit), ("costs", costs)):
+        rows = [
+            {"method": method} | {stream: cells[method].get(stream, "-") for stream in columns}
+            for method in METHODS
+            if method in cells
+        ]
+        texts.append(write_rows(results / TABLE, name, rows))
+    text = "\n\n".join(texts)
+    print(text)
+    if results == RESULTS:
+        insert(RESULTS.parent / "README.md", TABLE, text)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data-dir", type=Path, help="where the zips are; digits need none")
+    parser.add_argument("--weights", help="local checkpoint of the ViT-Ti; digits and traffic signs need none")
+    parser.add_argument("--seeds", nargs="+", type=int, default=[3, 4, 5])
+    parser.add_argument("--streams", nargs="+", help="default all")
+    parser.add_argument(
+        "--methods", nargs="+", choices=METHODS, default=[*ON_FROZEN_FEATURES, *TRAINED, *OURS], metavar="METHOD"
+    )
+    parser.add_argument("--precision", default="float32", choices=("bfloat16", "float32"), help="of the frozen ViT")
+    parser.add_argument("--jobs", type=int, default=1, help="runs side by side, sharing the cores")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    args = parser.parse_args()
+    data = streams(args)
+    if unknown := set(args.streams or ()) - set(data):
+        parser.error(f"--streams {' '.join(sorted(unknown))}: allowed are {' '.join(data)}")
+    chosen = args.streams or list(data)
+    for stream in chosen:
+        path = data[stream][1]
+        if path != "digits" and not Path(path).exists():
+            parser.error(f"--data-dir {args.data_dir}: {stream} needs {Path(path).name} there")
+        if "--weights" in data[stream] and args.weights is None:
+            parser.error(f"--weights: {stream} needs the ViT-Ti's")
+    runs = [
+        [*data[stream], "--results", str(args.results), "--table", f"{TABLE}/{stream}", "--method", method]
+        + ["--seed", str(seed), "--options", json.dumps({"precision": args.precision})]
+        + (["--every", str(EVERY[stream])] if stream in EVERY else [])
+        for seed in args.seeds
+        for stream in chosen
+        for method in args.methods
+    ]
+    launch_all(runs, args.jobs, lambda: publish(args.results, list(data)))
+
+
+if __name__ == "__main__":
+    main()

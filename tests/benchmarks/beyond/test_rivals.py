@@ -1,0 +1,59 @@
+import argparse
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.beyond import rivals
+from benchmarks.runs import runner
+from benchmarks.runs.methods import METHODS
+
+
+def test_every_run_is_one_the_runner_takes(monkeypatch, tmp_path):
+    for name in ("cifar100", "caltech101", "pacs", "traffic_signs"):
+        (tmp_path / f"{name}.zip").touch()
+    asked = []
+    monkeypatch.setattr(rivals, "launch_all", lambda runs, jobs, publish: asked.extend(runs))
+    monkeypatch.setattr(sys, "argv", ["rivals", "--data-dir", str(tmp_path), "--weights", "w", "--seeds", "3"])
+    rivals.main()
+    runs = [runner.parse_args(run) for run in asked]
+    methods = {*rivals.ON_FROZEN_FEATURES, *rivals.TRAINED, *rivals.OURS}
+    assert methods <= METHODS.keys() and {run.method for run in runs} == methods
+    assert len({runner.result_path(run) for run in runs}) == len(runs) == 8 * len(methods)
+    assert not any(run.heads or run.cache for run in runs)  # costs would be others'
+    assert {run.stream for run in runs if run.every} == {"si-blurry", "long-tailed"}
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["--streams", "digit"], "--streams digit: allowed are digits traffic-signs"),
+        (["--streams", "traffic-signs", "--data-dir", "nowhere"], "traffic-signs needs traffic_signs.zip there"),
+    ],
+)
+def test_what_is_missing_is_named_before_anything_runs(arguments, message, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["rivals", *arguments])
+    with pytest.raises(SystemExit):
+        rivals.main()
+    assert message in capsys.readouterr().err
+
+
+def test_a_row_for_each_method_and_a_column_for_each_stream(tmp_path, capsys):
+    def record(stream, method, seed, **figures):
+        path = tmp_path / "rivals" / stream / f"{method}-{seed}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        values = {"dataset": "d", "backbone": "b", "method": method, "seed": seed, **figures}
+        costs = {"train_seconds_per_1000": 2.0, "test_seconds_per_1000": 1.5, "kept_bytes": 3_000_000}
+        path.write_text(json.dumps(values | costs))
+
+    for seed, accuracy in ((3, 50.0), (4, 52.0)):
+        record("digits", "vit-ncm", seed, A_n=accuracy, F_n=1.0)
+    record("cifar100-si-blurry", "f2ocl-best", 3, A_auc=60.0, A_last=55.0)
+    names = list(rivals.streams(argparse.Namespace(data_dir=Path("data"), weights="w")))
+    rivals.publish(tmp_path, names)
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0] == "| method | digits | cifar100-si-blurry |"
+    assert printed[2] == "| vit-ncm | 51.00 ± 1.41 / 1.00 ± 0.00 (2) | - |"
+    assert printed[3] == "| f2ocl-best | - | 60.00 / 55.00 (1) |"
+    assert printed[-2] == "| vit-ncm | 2 / 1.5 / 3 | - |"
