@@ -4,6 +4,7 @@ import warnings
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
 
 from avalanche_f2ocl.datasets.by_class import SPLITS, described
@@ -20,11 +21,28 @@ IN_MEMORY_BYTES = 2**31
 
 
 class LoadedData(NamedTuple):
-    """Training and test part, and the classes' names by id."""
+    """Training and test part, and the classes' names by id.
+
+    Example:
+        >>> from avalanche_f2ocl import class_incremental_stream, datasets
+        >>> data = datasets.load("digits").to("cpu")  # or "cuda"
+        >>> len(class_incremental_stream(data, groups=5).train_stream)
+        5
+    """
 
     train: ImageTensors | FilesOnDisk
     test: ImageTensors | FilesOnDisk
     class_names: dict[int, str]
+
+    def to(self, device: str | torch.device) -> "LoadedData":
+        """With all images on a device, for streams whose images are then there already.
+
+        Raises:
+            TypeError: the images are on the disk.
+        """
+        if isinstance(self.train, FilesOnDisk) or isinstance(self.test, FilesOnDisk):
+            raise TypeError(f"the images are on the disk: load(..., in_memory=True) before to({device!r})")
+        return LoadedData(self.train.to(device), self.test.to(device), self.class_names)
 
 
 @dataclass(frozen=True)

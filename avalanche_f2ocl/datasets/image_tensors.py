@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch.utils.data import Dataset, default_collate
 
@@ -37,14 +38,13 @@ class ImageTensors(Dataset):
     """Images and labels in memory.
 
     Args:
-        images: ``(N, C, H, W)``.
-        labels: ``(N,)`` int64.
+        images: ``(N, C, H, W)``, on any device.
+        labels: ``(N,)`` int64, on the CPU.
 
     Attributes:
         targets: labels as a list of ints, as Avalanche and torchvision name them.
 
     Example:
-        >>> import torch
         >>> ImageTensors(torch.zeros(2, 3, 4, 4, dtype=torch.uint8), torch.tensor([5, 6]))[1][1]
         6
     """
@@ -54,6 +54,15 @@ class ImageTensors(Dataset):
     def __init__(self, images: Tensor, labels: Tensor) -> None:
         self.images, self.labels, self.targets = images, labels, labels.tolist()
 
+    @property
+    def device(self) -> torch.device:
+        """Where the images are."""
+        return self.images.device
+
+    def to(self, device: str | torch.device) -> "ImageTensors":
+        """With the images on a device, where a model then need not wait for them; labels stay on the CPU."""
+        return ImageTensors(self.images.to(device), self.labels)
+
     def __len__(self) -> int:
         return len(self.targets)
 
@@ -61,4 +70,6 @@ class ImageTensors(Dataset):
         return self.images[index], self.targets[index]
 
     def __getitems__(self, indices: list[int]) -> Samples:
-        return Samples(self.images[indices], self.labels[indices])
+        chosen = torch.tensor(indices)
+        # A list would be copied to another device while the host waits.
+        return Samples(self.images[chosen.to(self.device, non_blocking=True)], self.labels[chosen])

@@ -54,7 +54,7 @@ def load(
             ``train/<class>/*`` and ``test/<class>/*``, or a pair (train, test): of Hugging Face's data sets (or a
             ``DatasetDict``), of paths of WebDataset's tars, as ``"train-{000..099}.tar"`` or a list, of torchvision's
             data sets, all of which are read as files are; or of any others of (image, int), which are held in memory as
-            they come.
+            they come. What this function gave is taken as it is, also after ``.to("cuda")``, see :class:`LoadedData`.
         train_per_class, test_per_class: images kept of each class, drawn by a fixed generator; a class
             with fewer keeps all. None keeps all.
         root: where what is downloaded is kept; default Avalanche's data folder.
@@ -74,6 +74,8 @@ def load(
         (50, 360, torch.Size([1, 8, 8]))
     """
     per_class, loading = per_class_counts(train_per_class, test_per_class), Loading(image_size, fit, in_memory, workers)
+    if isinstance(dataset, LoadedData):
+        return _loaded(dataset, per_class)
     if dataset == "digits":
         return _from_tensors(_digits(), per_class)
     if dataset == "cifar100":
@@ -164,6 +166,15 @@ def _from_tensors(loaded, per_class: dict[str, int | None]) -> LoadedData:
     if names is None:
         names = {class_id: str(class_id) for class_id in sorted(classes["train"])}
     return LoadedData(train, test, names)
+
+
+def _loaded(data: LoadedData, per_class: dict[str, int | None]) -> LoadedData:
+    if per_class == dict.fromkeys(SPLITS):
+        return data
+    if not (isinstance(data.train, ImageTensors) and isinstance(data.test, ImageTensors)):
+        raise TypeError("train_per_class, test_per_class: of loaded data they can be chosen only where it is in memory")
+    parts = {split: (part.images, part.labels) for split, part in zip(SPLITS, data[:2], strict=True)}
+    return _from_tensors((parts, data.class_names), per_class)
 
 
 def _digits():

@@ -57,9 +57,12 @@ class TemplateOverrides:
         self.dataloader = self._loader(kwargs, draw, batch_size=self.eval_mb_size, shuffle=shuffle)
 
     def _loader(self, given, draw=None, **options):
+        # What is on a device already cannot be pinned.
+        device = getattr(self.adapted_dataset, "device", None)
+        pin_memory = False if device is not None and device.type != "cpu" else given.get("pin_memory")
         options = self._obtain_common_dataloader_parameters(
             num_workers=given.get("num_workers", 0),
-            pin_memory=given.get("pin_memory"),
+            pin_memory=pin_memory,
             persistent_workers=given.get("persistent_workers", False),
             **options,
         )

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import torch
 from avalanche.benchmarks.utils import DataAttribute
 from avalanche.benchmarks.utils.classification_dataset import ClassificationDataset
 
@@ -19,7 +20,6 @@ class BatchedDataset(ClassificationDataset):
         data: images and labels.
 
     Example:
-        >>> import torch
         >>> data = BatchedDataset.of(ImageTensors(torch.zeros(4, 1, 2, 2), torch.tensor([5, 6, 7, 8])))
         >>> data.subset([3, 1]).__getitems__([0, 1]).labels
         tensor([8, 6])
@@ -29,6 +29,11 @@ class BatchedDataset(ClassificationDataset):
     def of(cls, data: ImageTensors | FilesOnDisk) -> "BatchedDataset":
         """All of ``data``."""
         return cls([data], data_attributes=[DataAttribute(data.targets, "targets")])
+
+    @property
+    def device(self) -> torch.device:
+        """Where the images are, of several data sets those of the first; the CPU where they are not in memory."""
+        return getattr(self._flat_data._datasets[0], "device", torch.device("cpu"))
 
     def __getitems__(self, indices: list[int]) -> Sequence:
         flat = self._flat_data

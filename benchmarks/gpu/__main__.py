@@ -47,11 +47,19 @@ def main(argv: list[str] | None = None) -> None:
     summary: dict[str, dict] = {}
     for name in args.parts:
         seconds = limit(name, args.parts, args.minutes, time.monotonic() - start)
-        summary[name] = run_part(name, [f"--out={args.out / name}.json", *given], seconds, args.out, environment)
-        print(f"{name}: {summary[name]['became']}, {summary[name]['seconds']} s", flush=True)
+        found = args.out / f"{name}.json"
+        summary[name] = run_part(name, [f"--out={found}", *given], seconds, args.out, environment)
+        summary[name]["failed_rows"] = failed_rows(found)
+        print(name, *(f"{key}: {value}" for key, value in summary[name].items() if key != "end"), flush=True)
         (args.out / "summary.json").write_text(json.dumps(summary, indent=1) + "\n")
-    if any(result["became"] != "done" for result in summary.values()):
+    if any(result["became"] != "done" or result["failed_rows"] for result in summary.values()):
         sys.exit(1)
+
+
+def failed_rows(path: Path) -> list[str]:
+    """Of a part's results, those that an exception stands for."""
+    rows = json.loads(path.read_text()) if path.exists() else {}
+    return [name for name, row in rows.items() if "failed" in row]
 
 
 def command(name: str, arguments: list[str]) -> list[str]:

@@ -24,6 +24,8 @@ from benchmarks.speed.timing import by_turns
 
 WIDTHS = (1_536, 5_000)
 """Features that a ridge head is solved for: two of a ViT-B/16's vectors, and a projection's."""
+OTHER_PASSES = ("L2P, eager", "best")
+"""Rows whose passes are not those that the arithmetic is of."""
 
 
 class Speed:
@@ -74,7 +76,8 @@ class Speed:
     def through_strategy(self, make: Callable[..., Any] = F2OCLStrategy) -> dict[str, float]:
         """Training as users do."""
         strategy = make(backbone=self.make_vit(), evaluator=None, device=self.device)
-        return self._a_batch(lambda: train(strategy, random_stream(BATCH * self.own.batches)), self.own.batches)
+        stream = random_stream(BATCH * self.own.batches)
+        return self._a_batch(lambda: train(strategy, stream), self.own.batches)
 
     def l2p(self) -> dict[str, float]:
         return self.through_strategy(lambda **options: L2P(mask_logits="batch", **options))
@@ -97,12 +100,12 @@ class Speed:
         with precision_of_products(matmul):
             return self._a_batch(lambda: bare_step(vit, images, prompt, autocast=autocast))
 
-    def flops(self) -> int:
-        """Of the step's passes."""
+    def arithmetic(self) -> dict[str, float]:
+        """TFLOP of the step's passes."""
         vit = self.make_vit().requires_grad_(False).eval().to(self.device)
         with FlopCounterMode(display=False) as counter:
             bare_step(vit, *self._inputs(vit))
-        return counter.get_total_flops()
+        return {"teraflop": counter.get_total_flops() / 1e12}
 
     def solving(self) -> dict[str, float]:
         """Seconds that a ridge head's solution takes, with the penalty chosen and with a given one."""
@@ -147,13 +150,12 @@ def precision_of_products(name: str) -> Iterator[None]:
 def main(argv: list[str] | None = None) -> None:
     setting = Setting.of(argv)
     results, speed = Results(setting.out), Speed(setting)
-    flops = tried(speed.flops)
-    results["teraflop of a step"] = flops / 1e12 if isinstance(flops, int) else flops
+    results["arithmetic"] = tried(speed.arithmetic)
     for name, row in speed.rows.items():
         found = tried(row)
-        if "ms" in found and isinstance(flops, int) and "L2P" not in name and name != "best":
-            rate = 1e12 * results["matrix product"].get("bfloat16_tflops", float("nan"))
-            found["of_arithmetic"] = flops / rate / found["ms"] * 1e3
+        if "ms" in found and name not in OTHER_PASSES:
+            seconds = results["arithmetic"].get("teraflop", 0) / results["matrix product"].get("bfloat16_tflops", 1)
+            found["of_arithmetic"] = 1e3 * seconds / found["ms"]
         results[name] = {key: round(value, 4) if isinstance(value, float) else value for key, value in found.items()}
 
 

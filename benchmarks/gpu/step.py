@@ -60,8 +60,10 @@ def kernels(strategy: Any, batches: int) -> dict[str, Any]:
     whole = seconds(lambda: train(strategy, stream), strategy.device)
     with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiler:
         train(strategy, stream)
-    own = "self_cpu_time_total" if strategy.device.type == "cpu" else "self_device_time_total"
-    times = {event.key: getattr(event, own) / 1e3 / batches for event in profiler.key_averages()}
+    kind = strategy.device.type
+    own = "self_cpu_time_total" if kind == "cpu" else "self_device_time_total"
+    events = [event for event in profiler.key_averages() if event.device_type.name == kind.upper()]
+    times = {event.key: getattr(event, own) / 1e3 / batches for event in events}
     longest = sorted(times.items(), key=lambda item: -item[1])[:MOST]
     found = {"whole_ms": 1e3 * whole / batches, "kernels_ms": sum(times.values())}
     return found | {"longest_ms": {name[:80]: round(taken, 4) for name, taken in longest if taken > 0}}

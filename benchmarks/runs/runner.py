@@ -14,7 +14,7 @@ import resource
 import warnings
 from collections import Counter
 from dataclasses import replace
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import get_args
@@ -25,7 +25,7 @@ from avalanche.benchmarks import CLScenario
 from avalanche.core import SupervisedPlugin
 from avalanche.training.plugins import EvaluationPlugin
 
-from avalanche_f2ocl import f2ocl_metrics
+from avalanche_f2ocl import __version__, f2ocl_metrics
 from avalanche_f2ocl.backbone.weights import MICRO_VIT, load_vit
 from avalanche_f2ocl.evaluation.anytime import run_anytime
 from avalanche_f2ocl.evaluation.by_groups import run_online
@@ -112,6 +112,14 @@ def weights_sha256(backbone: str, weights: str | None, vit: torch.nn.Module) -> 
     return digest.hexdigest()
 
 
+def version_of(package: str) -> str:
+    """Of an installed package; of a working tree that is not installed its own."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return __version__ if package == "avalanche-f2ocl" else "not installed"
+
+
 def per_cent(value: float | None) -> float | None:
     return None if value is None or np.isnan(value) else round(100 * value, 4)
 
@@ -179,7 +187,7 @@ def run(args: argparse.Namespace) -> dict[str, tuple[dict, np.ndarray, np.ndarra
         "train_per_class": args.train_per_class,
         "test_per_class": args.held_out or args.test_per_class,
         "seed": args.seed,
-        "versions": {name: version(name) for name in PACKAGES} | {"python": platform.python_version()},
+        "versions": {name: version_of(name) for name in PACKAGES} | {"python": platform.python_version()},
         "resolved": resolved(backbone, strategy.model.head),
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
     }

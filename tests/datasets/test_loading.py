@@ -175,3 +175,18 @@ def test_where_there_are_many_they_stay_on_the_disk(photographs, monkeypatch):
 def test_loading_out_of_range(option, error, message):
     with pytest.raises(error, match=message):
         datasets.load("digits", **option)
+
+
+def test_what_was_loaded_is_taken_again_on_another_device_and_in_part(photographs):
+    data = datasets.load("digits")
+    assert datasets.load(data) is data
+    there = datasets.load(data.to("meta"))
+    assert there.train.device.type == there.test.images.device.type == "meta" and data.train.device.type == "cpu"
+    assert there.train.targets == data.train.targets and there.class_names == data.class_names
+    few, again = datasets.load(data, train_per_class=3), datasets.load("digits", train_per_class=3)
+    assert torch.equal(few.train.images, again.train.images) and few.class_names == data.class_names
+    on_disk = datasets.load(photographs, in_memory=False)
+    with pytest.raises(TypeError, match="in_memory=True"):
+        on_disk.to("meta")
+    with pytest.raises(TypeError, match="train_per_class"):
+        datasets.load(on_disk, train_per_class=1)

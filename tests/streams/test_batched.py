@@ -3,10 +3,15 @@
 import pytest
 import torch
 from avalanche.benchmarks.utils import DataAttribute, as_classification_dataset, as_taskaware_classification_dataset
+from avalanche.training.plugins import EvaluationPlugin
 from torch.utils.data import DataLoader, Subset, default_collate
 
+from avalanche_f2ocl import ViTNCM, class_incremental_stream, f2ocl_metrics
 from avalanche_f2ocl.datasets.image_tensors import ImageTensors, Samples, collate
+from avalanche_f2ocl.datasets.loading import load
+from avalanche_f2ocl.evaluation.by_groups import run_online
 from avalanche_f2ocl.streams.batched import BatchedDataset
+from tests.contracts.test_no_waiting import no_waiting
 
 
 @pytest.fixture
@@ -55,3 +60,31 @@ def test_samples_read_one_by_one_are_items(tensors):
     samples = tensors.__getitems__([3, 8])
     assert len(samples) == 2 and samples[1][1] == tensors[8][1] and torch.equal(samples[1][0], tensors[8][0])
     torch.testing.assert_close(collate(samples), default_collate(list(samples)), rtol=0, atol=0)
+
+
+def test_images_on_a_device_are_fetched_without_waiting_for_it(tensors):
+    data = BatchedDataset.of(tensors.to("meta")).subset([4, 2, 9])
+    with no_waiting():
+        fetched = data.__getitems__([0, 2])
+    assert fetched.images.is_meta and fetched.images.shape == (2, 3, 4, 4) and fetched.labels.tolist() == [4, 2]
+
+
+def test_what_is_on_a_device_is_not_pinned(tensors, small_vit):
+    strategy = ViTNCM(backbone=small_vit, evaluator=None)
+    strategy.device = torch.device("cuda")
+    for images, pinned in ((tensors, True), (tensors.to("meta"), False)):
+        data = BatchedDataset.of(images)
+        for strategy.adapted_dataset in (data, data.subset([3, 1]), data.concat(data.subset([1, 2]))):
+            for make in (strategy.make_train_dataloader, strategy.make_eval_dataloader):
+                make()
+                assert strategy.dataloader.pin_memory == pinned
+
+
+@pytest.mark.gpu
+def test_on_cuda_a_stream_of_images_there_is_learned_as_one_of_images_here(vit):
+    data, accuracies = load("digits", train_per_class=5, test_per_class=5), []
+    for where in (data, data.to("cuda")):
+        evaluator = EvaluationPlugin(*f2ocl_metrics())
+        strategy = ViTNCM(backbone=vit, evaluator=evaluator, device="cuda", precision="float32")
+        accuracies.append(run_online(strategy, class_incremental_stream(where, groups=2), progress=False).A_n)
+    assert accuracies[0] == accuracies[1] > 0.5
