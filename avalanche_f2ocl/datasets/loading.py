@@ -171,9 +171,11 @@ def _from_tensors(loaded, per_class: dict[str, int | None]) -> LoadedData:
 def _loaded(data: LoadedData, per_class: dict[str, int | None]) -> LoadedData:
     if per_class == dict.fromkeys(SPLITS):
         return data
-    if not (isinstance(data.train, ImageTensors) and isinstance(data.test, ImageTensors)):
-        raise TypeError("train_per_class, test_per_class: of loaded data they can be chosen only where it is in memory")
-    parts = {split: (part.images, part.labels) for split, part in zip(SPLITS, data[:2], strict=True)}
+    parts = {}
+    for split, part in zip(SPLITS, (data.train, data.test), strict=True):
+        if not isinstance(part, ImageTensors):
+            raise TypeError("train_per_class, test_per_class: of loaded data only where its images are in memory")
+        parts[split] = (part.images, part.labels)
     return _from_tensors((parts, data.class_names), per_class)
 
 
