@@ -49,19 +49,30 @@ class EitherHead(EnsembleHead):
         if len(heads) != 2:
             raise ValueError(f"heads: {len(heads)} heads; two are wanted")
         super().__init__(heads, vote="equal")
-        self.register_rows("first_alone", dtype=torch.int64)
-        self.register_rows("second_alone", dtype=torch.int64)
+        self.register_rows("first_alone", dtype=torch.int64, summed=True)
+        self.register_rows("second_alone", dtype=torch.int64, summed=True)
 
     @torch.no_grad()
     def judge(self, vectors: Tensor, rows: Tensor) -> None:
         """Compares the heads on ``vectors (B, F)`` of the classes ``rows (B,)`` int64, before they are learned."""
+        self._count(vectors, rows, 1)
+
+    @torch.no_grad()
+    def remove(self, vectors: Tensor, rows: Tensor, images: Tensor | None = None) -> None:
+        """As of other heads; then judges again and takes that out: the verdict is that of before, unless more came."""
+        super().remove(vectors, rows, images)
+        self._count(vectors, rows, -1)
+        for counts in (self.first_alone, self.second_alone):
+            counts.clamp_(min=0)
+
+    def _count(self, vectors: Tensor, rows: Tensor, sign: int) -> None:
         known = self.counts[rows] > 0
         first, second = (
             (rows[key_scores(part, head.means(rows), self.counts[rows]).argmax(1)] == rows) & known
             for head, part in zip(self.heads, vectors.split(self.widths, dim=1), strict=True)
         )
-        self.first_alone.index_add_(0, rows, (first & ~second).long())
-        self.second_alone.index_add_(0, rows, (second & ~first).long())
+        self.first_alone.index_add_(0, rows, (first & ~second).long(), alpha=sign)
+        self.second_alone.index_add_(0, rows, (second & ~first).long(), alpha=sign)
 
     def weights(self, solutions: Sequence[Solution] | None = None) -> Tensor:
         """Of both heads, ``(2,)`` float64: a half each if the first has proved better, else 0 and 1."""

@@ -1,6 +1,6 @@
 """Heads that each see a part of the features and add up their logits."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -52,7 +52,7 @@ class EnsembleHead(ClassRows):
     def __init__(self, heads: Sequence[SumHead], vote: Vote = "evidence") -> None:
         super().__init__()
         check_choice("vote", vote, ("evidence", "equal"))
-        self.register_rows("counts", dtype=torch.int64)
+        self.register_rows("counts", dtype=torch.int64, summed=True)
         self.heads, self.vote = nn.ModuleList(heads), vote  # type: ignore[arg-type]
         self.widths = [head.means().shape[1] for head in self.heads]
 
@@ -65,13 +65,22 @@ class EnsembleHead(ClassRows):
     def update(self, vectors: Tensor, rows: Tensor, images: Tensor | None = None) -> None:
         """As of :class:`avalanche_f2ocl.heads.head.SumHead`, for each head its part of ``vectors (B, F)``."""
         self.counts.index_add_(0, rows, torch.ones_like(rows))
+        for head, part, codes in self._parts(vectors, images):
+            head.update(part, rows, **codes)
+
+    @torch.no_grad()
+    def remove(self, vectors: Tensor, rows: Tensor, images: Tensor | None = None) -> None:
+        """As of :class:`avalanche_f2ocl.heads.head.SumHead`, for each head its part of ``vectors (B, F)``."""
+        for head, part, codes in self._parts(vectors, images):
+            head.remove(part, rows, **codes)
+        self.counts.index_add_(0, rows, torch.ones_like(rows), alpha=-1)
+
+    def _parts(self, vectors: Tensor, images: Tensor | None) -> Iterator[tuple[Any, Tensor, dict[str, Any]]]:
+        """Each head with its part of the vectors, and the images' codes, made once for all that want them."""
         counts_copies = any(isinstance(head, SecondMomentHead) for head in self.heads)
         codes = None if images is None or not counts_copies else image_codes(images)
         for head, part in zip(self.heads, vectors.split(self.widths, dim=1), strict=True):
-            if isinstance(head, SecondMomentHead):
-                head.update(part, rows, codes=codes)  # once for all of them
-            else:
-                head.update(part, rows)
+            yield head, part, {"codes": codes} if isinstance(head, SecondMomentHead) else {}
 
     def means(self, rows: Tensor | None = None) -> Tensor:
         """Class means, ``(N or C, F)`` float32."""

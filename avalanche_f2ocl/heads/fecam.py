@@ -52,19 +52,28 @@ class FeCAMHead(ClassMeans):
     def __init__(self, dim: int, shrinkage: float | None = None, off_diagonal: float = 0.0) -> None:
         super().__init__(dim)
         self.shrinkage, self.off_diagonal = 1.0 if shrinkage is None else shrinkage, off_diagonal
-        self.register_rows("unit_sums", dim, dtype=torch.float64)
-        self.register_rows("moments", dim, dim, dtype=torch.float64)
+        self.register_rows("unit_sums", dim, dtype=torch.float64, summed=True)
+        self.register_rows("moments", dim, dim, dtype=torch.float64, summed=True)
         self._inverses: Tensor | None = None
 
     @torch.no_grad()
     def update(self, vectors: Tensor, rows: Tensor, images: Tensor | None = None) -> None:
         """As of :class:`avalanche_f2ocl.heads.head.SumHead`."""
-        self._inverses = None
         super().update(vectors, rows)
+        self._sum(vectors, rows, 1)
+
+    @torch.no_grad()
+    def remove(self, vectors: Tensor, rows: Tensor, images: Tensor | None = None) -> None:
+        """As of :class:`avalanche_f2ocl.heads.head.SumHead`."""
+        self._sum(vectors, rows, -1)
+        super().remove(vectors, rows)
+
+    def _sum(self, vectors: Tensor, rows: Tensor, sign: int) -> None:
+        self._inverses = None
         units = F.normalize(vectors.double(), dim=1)
-        add_to_rows(self.unit_sums, rows, units)
+        add_to_rows(self.unit_sums, rows, sign * units)
         for part, its_rows in zip(units.split(AT_ONCE), rows.split(AT_ONCE), strict=True):
-            add_to_rows(self.moments, its_rows, part.unsqueeze(2) * part.unsqueeze(1))
+            add_to_rows(self.moments, its_rows, sign * part.unsqueeze(2) * part.unsqueeze(1))
 
     @torch.no_grad()
     def prepare(self) -> None:

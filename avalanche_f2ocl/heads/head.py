@@ -58,6 +58,15 @@ class SumHead(Head, Protocol):
         ``images (B, C, H, W)`` are what the vectors are of, where copies of an image matter to the head.
         """
 
+    def remove(self, vectors: Tensor, rows: Tensor, images: Tensor | None = None) -> None:
+        """Takes a mini-batch that :meth:`update` added out again: the head predicts as if it had never seen it.
+
+        Arguments are those of :meth:`update`; ``ValueError`` where it can tell that some of the images are not in it.
+        """
+
+    def merge_row(self, row: int, into: int) -> None:
+        """Gives what is summed for a row to another, as if the samples had been of that class; leaves zeros."""
+
     def prepare(self) -> None:
         """Does now what the next prediction would else do first."""
 

@@ -50,12 +50,13 @@ class HeldOutRidgeHead(RidgeHead):
     held_sums: Tensor
     held_counts: Tensor
     KIND = 2
+    removes = False
 
     def __init__(self, dim: int, projection: int | None = None, **options: Any) -> None:
         super().__init__(dim, projection, **options)
         width = len(self.moment)
-        self.register_rows("held_sums", width, dtype=torch.float64)
-        self.register_rows("held_counts", dtype=torch.int64)
+        self.register_rows("held_sums", width, dtype=torch.float64, summed=True)
+        self.register_rows("held_counts", dtype=torch.int64, summed=True)
         self.register_buffer("held_moment", torch.zeros_like(self.moment))
 
     def settings(self) -> Settings:
@@ -120,8 +121,8 @@ class TaskRidgeHead(HeldOutRidgeHead):
 
     def __init__(self, dim: int, projection: int | None = None, **options: Any) -> None:
         super().__init__(dim, projection, **options)
-        self.register_rows("start_sums", len(self.moment), dtype=torch.float64)
-        self.register_rows("start_counts", dtype=torch.int64)
+        self.register_rows("start_sums", len(self.moment), dtype=torch.float64, summed=True)
+        self.register_rows("start_counts", dtype=torch.int64, summed=True)
         self.register_buffer("start_moment", torch.zeros_like(self.moment))
         self.register_buffer("penalty", torch.zeros((), dtype=torch.float64))
 

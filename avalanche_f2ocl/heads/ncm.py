@@ -34,6 +34,10 @@ class NCMHead(ClassMeans):
         """As of :class:`ClassMeans`: copies count in a mean like any other sample."""
         super().update(vectors, rows)
 
+    def remove(self, vectors: Tensor, rows: Tensor, images: Tensor | None = None) -> None:
+        """As of :class:`ClassMeans`."""
+        super().remove(vectors, rows)
+
     def prepare(self) -> None:
         """As of other heads; class means need nothing."""
 

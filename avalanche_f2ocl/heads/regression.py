@@ -13,6 +13,11 @@ SMALLEST_SCALE = 1e-150
 ROUNDED_AWAY = 1e-9
 """Of the labels' squares, less than what may be left outside the features' span counts as nothing."""
 
+SAFETY = 2
+"""Penalties that sums do not support are raised to so many times the largest of them."""
+TOLERANCE = 1e-6
+"""Of rounding, where a class's sum is compared with its samples."""
+
 
 class Regression(NamedTuple):
     """What was solved.
@@ -28,7 +33,9 @@ class Regression(NamedTuple):
     error: Tensor
 
 
-def gcv_ridge(moment: Tensor, sums: Tensor, samples: Tensor, distinct: Any = None) -> Regression:
+def gcv_ridge(
+    moment: Tensor, sums: Tensor, samples: Tensor, distinct: Any = None, counts: Tensor | None = None
+) -> Regression:
     r"""Ridge regression on one-hot labels with the penalty of least generalised cross-validation error.
 
     Of the penalties :math:`\lambda` from 1e-6 to 100 times the moment's mean eigenvalue, 41 evenly spaced by their
@@ -46,6 +53,7 @@ def gcv_ridge(moment: Tensor, sums: Tensor, samples: Tensor, distinct: Any = Non
         sums: :math:`Y^\top X`, ``(C, P)`` float64.
         samples: N.
         distinct: :math:`N_d`, the samples that are no copies of others; default N.
+        counts: samples of each class, ``(C,)``, to find penalties that the sums do not support, see :func:`supported`.
 
     Returns:
         The regression with that penalty.
@@ -57,10 +65,14 @@ def gcv_ridge(moment: Tensor, sums: Tensor, samples: Tensor, distinct: Any = Non
     values, vectors = eigenpairs(moment, int(samples))
     scale = (moment.trace() / len(moment)).clamp(min=SMALLEST_SCALE)
     penalties = scale * torch.logspace(-6, 2, 41, dtype=values.dtype, device=values.device)
+    if counts is not None and not are_of_samples(moment, sums, values, vectors, counts):
+        penalties, values, vectors = supported(penalties, moment, sums, counts)
     return _best(values, vectors, sums, penalties, samples, samples if distinct is None else distinct)
 
 
-def given_ridge(moment: Tensor, sums: Tensor, penalty: float, samples: Tensor, distinct: Any = None) -> Regression:
+def given_ridge(
+    moment: Tensor, sums: Tensor, penalty: float, samples: Tensor, distinct: Any = None, counts: Tensor | None = None
+) -> Regression:
     """Ridge regression on one-hot labels with a given penalty; arguments else as :func:`gcv_ridge`.
 
     Example:
@@ -70,13 +82,72 @@ def given_ridge(moment: Tensor, sums: Tensor, penalty: float, samples: Tensor, d
     distinct = samples if distinct is None else distinct
     penalties = moment.new_tensor([penalty])
     factor, failed = torch.linalg.cholesky_ex(regular(moment, penalty))
-    if failed:  # the penalty drowns in the moment's rounding
-        values, vectors = eigenpairs(moment, int(samples))
-        return _best(values, vectors, sums, penalties, samples, distinct)
     weight = torch.cholesky_solve(sums.T, factor).T
+    if failed or (counts is not None and _beyond((weight * sums).sum(1), counts).any()):
+        # The penalty drowns in the moment's rounding, or the sums do not support it.
+        values, vectors = eigenpairs(moment, int(samples))
+        if counts is not None and not are_of_samples(moment, sums, values, vectors, counts):
+            larger = penalty * torch.logspace(0, 10, 51, dtype=values.dtype, device=values.device)
+            larger, values, vectors = supported(larger, moment, sums, counts)
+            penalties = larger[:1]
+        return _best(values, vectors, sums, penalties, samples, distinct)
     residual = samples - (weight * sums).sum() - penalty * weight.square().sum()
     freedom = len(moment) - penalty * torch.cholesky_inverse(factor).trace()
     return Regression(weight, penalties[0], _error(residual, freedom, distinct))
+
+
+def are_of_samples(moment: Tensor, sums: Tensor, values: Tensor, vectors: Tensor, counts: Tensor) -> bool:
+    r"""Whether a moment and class sums can be of the same samples, up to rounding.
+
+    Whatever n samples of a class are, the moment M has no negative eigenvalue, their sum s lies in its span, and
+    :math:`s^\top M^{+} s \le n`. Samples that are taken out again otherwise than they were added, as embedded under a
+    prompt that has moved, break it.
+
+    Args:
+        moment: M, ``(P, P)``.
+        sums: s by class, ``(C, P)``.
+        values, vectors: its positive eigenvalues ``(R,)`` and their eigenvectors ``(P, R)``.
+        counts: n by class, ``(C,)``.
+
+    Example:
+        >>> one = torch.ones(1, 1)
+        >>> [are_of_samples(one * 9, one * s, one[0] * 9, one, torch.tensor([1])) for s in (3.0, 4.0)]
+        [True, False]
+    """
+    rotated, trace = sums @ vectors, moment.trace()
+    outside = sums.square().sum() - rotated.square().sum()
+    whole = ((values.sum() - trace).abs() <= ROUNDED_AWAY * trace) & (outside <= TOLERANCE * sums.square().sum())
+    return bool(whole & ~_beyond((rotated.square() / values).sum(1), counts).any())
+
+
+def supported(penalties: Tensor, moment: Tensor, sums: Tensor, counts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    r"""Penalties, raised where under them what is fitted is what samples left that were taken out otherwise.
+
+    A penalty :math:`\lambda` is supported from where on :math:`s^\top (M + \lambda I)^{-1} s \le n` holds for all
+    classes, see :func:`are_of_samples`.
+
+    Args:
+        penalties: ascending, ``(K,)``.
+        moment, sums, counts: as there.
+
+    Returns:
+        The penalties, those below ``SAFETY`` times the largest for which it does not hold being that; positive
+        eigenvalues ``(R,)``; their eigenvectors ``(P, R)``.
+
+    Example:
+        >>> one = torch.ones(1, 1)
+        >>> supported(torch.tensor([0.1, 1.0, 9.0]), one, one * 2, torch.tensor([3]))[0]
+        tensor([0.2000, 1.0000, 9.0000])
+    """
+    values, vectors = torch.linalg.eigh(moment)
+    fitted = (sums @ vectors).square() @ (1 / (values.unsqueeze(1) + penalties))
+    wrong = _beyond(fitted, counts.unsqueeze(1)).any(0) | (penalties <= -values[0])
+    positive = values > 0
+    return torch.maximum(penalties, SAFETY * (penalties * wrong).max()), values[positive], vectors[:, positive]
+
+
+def _beyond(fitted: Tensor, counts: Tensor) -> Tensor:
+    return fitted > counts * (1 + TOLERANCE) + TOLERANCE
 
 
 def regular(moment: Tensor, penalty: float | Tensor) -> Tensor:

@@ -104,12 +104,12 @@ class RidgeHead(SecondMomentHead):
         return 1, -1 if self.ridge is None else self.ridge, self.priors == "counts"
 
     def solve(self, moment: Tensor, total: Tensor, distinct: Tensor) -> Solution:
-        sums = self.used(self.feature_sums_name)
+        sums, counts = self.used(self.feature_sums_name), self.used("counts")
         penalty = self.chosen(moment)
         if penalty is None:
-            solved = gcv_ridge(moment, sums, total, distinct)
+            solved = gcv_ridge(moment, sums, total, distinct, counts)
         else:
-            solved = given_ridge(moment, sums, penalty, total, distinct)
+            solved = given_ridge(moment, sums, penalty, total, distinct, counts)
         evidence = predicted_share(solved.error, total)
         facts = RidgeFacts(float(solved.penalty), float(evidence), float(total), self.num_rows)
         equal = self.priors == "equal"

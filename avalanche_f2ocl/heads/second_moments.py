@@ -1,6 +1,7 @@
 """Class sums and the second moment over all classes: what LDA and ridge regression are solved from."""
 
 from abc import abstractmethod
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -45,18 +46,21 @@ class SecondMomentHead(ClassMeans):
     at_once = False
     count_power = 2
     hold_growth = 1.1
+    removes: ClassVar[bool] = True
+    """Whether samples can be taken out again: not where it depends on their order."""
 
     def __init__(self, dim: int, projection: RandomProjection | None = None) -> None:
         super().__init__(dim)
         self.projection = projection
         width = dim if projection is None else projection.matrix.shape[1]
         if projection is not None:
-            self.register_rows("feature_sums", width, dtype=torch.float64)
+            self.register_rows("feature_sums", width, dtype=torch.float64, summed=True)
         self.feature_sums_name = "sums" if projection is None else "feature_sums"
         self.register_buffer("moment", torch.zeros(width, width, dtype=torch.float64))
         self.register_buffer("total", torch.zeros((), dtype=torch.int64))
         self.distinct = DistinctCount()
         self._waiting: list[Tensor] | None = None
+        self._waiting_out: list[Tensor] = []
         self._solution: Solution | None = None
 
     def features(self, vectors: Tensor) -> Tensor:
@@ -108,6 +112,35 @@ class SecondMomentHead(ClassMeans):
             with torch.inference_mode(False), torch.no_grad():
                 self._solution = self.advance(solution, features, rows)
 
+    @torch.no_grad()
+    def remove(
+        self, vectors: Tensor, rows: Tensor, images: Tensor | None = None, codes: Tensor | None = None
+    ) -> None:
+        """Takes a mini-batch that :meth:`update` added out again; arguments as there.
+
+        Raises:
+            TypeError: the head depends on the order of its samples.
+            ValueError: the images are known, and not all of them have been learned; nothing has changed.
+        """
+        if not self.removes:
+            raise TypeError(f"{type(self).__name__} depends on the order of its samples: none can be taken out again")
+        codes = image_codes(images) if codes is None and images is not None else codes
+        if codes is not None and self.distinct.total() == self.total_now():  # files of version 0.1 have not counted
+            self.distinct.remove(codes)
+        self._solution = None
+        features = self.features(vectors)
+        if self.projection is not None:
+            add_to_rows(self.feature_sums, rows, -features)
+        super().remove(vectors, rows)
+        if self._waiting is None:
+            self._take_out(features)
+        else:
+            self._waiting_out.append(features)
+
+    def _take_out(self, features: Tensor) -> None:
+        self.moment.addmm_(features.T, features, alpha=-1)
+        self.total -= len(features)
+
     def add_sums(self, features: Tensor, rows: Tensor) -> None:
         """Adds ``features (B, P)`` to the sums of the classes ``rows (B,)`` that they have beside the vectors' own."""
         if self.projection is not None:
@@ -119,14 +152,16 @@ class SecondMomentHead(ClassMeans):
 
     def moment_now(self) -> Tensor:
         """The moment with what waits in a block; not to be changed."""
-        if not self._waiting:
-            return self.moment
-        terms = torch.cat(self._waiting)
-        return torch.addmm(self.moment, terms.T, terms)
+        moment = self.moment
+        for terms, sign in ((self._waiting or [], 1), (self._waiting_out, -1)):
+            if terms:
+                together = torch.cat(terms)
+                moment = torch.addmm(moment, together.T, together, alpha=sign)
+        return moment
 
     def total_now(self) -> Tensor:
         """The samples with what waits in a block, int64."""
-        return self.total + sum(map(len, self._waiting or ()))
+        return self.total + sum(map(len, self._waiting or ())) - sum(map(len, self._waiting_out))
 
     def solution(self) -> Solution:
         """Of what has been learned so far; solved for if it is not at hand."""
@@ -197,8 +232,12 @@ class SecondMomentHead(ClassMeans):
 
     def end_block(self, keep: bool) -> None:
         waiting, self._waiting = self._waiting, None
-        for terms in (waiting or ()) if keep else ():
-            self._add(terms)
+        out, self._waiting_out = self._waiting_out, []
+        if keep:
+            for terms in waiting or ():
+                self._add(terms)
+            for features in out:
+                self._take_out(features)
         if not keep:
             self._solution = None
 

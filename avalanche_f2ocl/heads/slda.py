@@ -45,6 +45,8 @@ class SLDAHead(LDAHead):
         2.0
     """
 
+    removes = False
+
     def __init__(self, dim: int, shrinkage: float | None = None) -> None:
         super().__init__(dim, SHRINKAGE if shrinkage is None else shrinkage)
 

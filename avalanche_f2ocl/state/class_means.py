@@ -35,14 +35,23 @@ class ClassMeans(ClassRows):
 
     def __init__(self, dim: int) -> None:
         super().__init__()
-        self.register_rows("sums", dim, dtype=torch.float64)
-        self.register_rows("counts", dtype=torch.int64)
+        self.register_rows("sums", dim, dtype=torch.float64, summed=True)
+        self.register_rows("counts", dtype=torch.int64, summed=True)
 
     @torch.no_grad()
     def update(self, vectors: Tensor, rows: Tensor) -> None:
         """Adds ``vectors (B, D)`` to the classes ``rows (B,)`` int64."""
         add_to_rows(self.sums, rows, vectors.double())
         self.counts.index_add_(0, rows, torch.ones_like(rows))
+
+    @torch.no_grad()
+    def remove(self, vectors: Tensor, rows: Tensor) -> None:
+        """Takes ``vectors (B, D)`` of the classes ``rows (B,)`` int64, which :meth:`update` added, out again."""
+        add_to_rows(self.sums, rows, -vectors.double())
+        self.counts.index_add_(0, rows, torch.ones_like(rows), alpha=-1)
+        filled = self.counts[rows] > 0
+        for sums in (getattr(self, name) for name in self.sum_names):
+            sums[rows] *= filled.view(-1, *(1,) * (sums.dim() - 1))  # of no samples nothing is left by rounding
 
     def means(self, rows: Tensor | None = None) -> Tensor:
         """Means of ``rows (N,)`` or of all C classes, ``(N or C, D)`` float32; zero where nothing was summed."""

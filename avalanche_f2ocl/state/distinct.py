@@ -41,16 +41,28 @@ class DistinctCount(Undoable):
     def __init__(self) -> None:
         super().__init__()
         self.register_buffer("buckets", torch.zeros(2**self.LENGTH_BITS, dtype=torch.int32))
-        self._added: list[Tensor] = []
+        self._changes: list[tuple[Tensor, int]] = []
 
     @torch.no_grad()
     def add(self, codes: Tensor) -> None:
         """Counts ``codes (B,)`` int64."""
+        self._change(self._places(codes), 1)
+
+    @torch.no_grad()
+    def remove(self, codes: Tensor) -> None:
+        """Takes ``codes (B,)`` int64 that were counted out again.
+
+        Raises:
+            ValueError: some of them were not; nothing has changed.
+        """
+        places = self._places(codes)
+        if missing := int((torch.bincount(places, minlength=len(self.buckets)) - self.buckets).clamp(min=0).sum()):
+            raise ValueError(f"at least {missing} of these {len(codes)} images are not among those that were learned")
+        self._change(places, -1)
+
+    def _places(self, codes: Tensor) -> Tensor:
         # Fibonacci hashing: the product's highest bits depend on all bits of the code.
-        places = (codes * -7046029254386353131 >> (64 - self.LENGTH_BITS)) & (len(self.buckets) - 1)
-        self._change(places, 1)
-        if self.in_block:
-            self._added.append(places)
+        return (codes * -7046029254386353131 >> (64 - self.LENGTH_BITS)) & (len(self.buckets) - 1)
 
     def total(self) -> Tensor:
         """Codes so far, copies among them; int64."""
@@ -67,20 +79,22 @@ class DistinctCount(Undoable):
 
     def _change(self, places: Tensor, by: int) -> None:
         self.buckets.index_add_(0, places, torch.full_like(places, by, dtype=torch.int32))
+        if self.in_block:
+            self._changes.append((places, by))
 
     def undo_growth(self) -> Callable[[], None]:
-        return partial(self._take_back, self._added)
+        return partial(self._take_back, self._changes)
 
     def begin_block(self) -> None:
-        self._added.clear()
+        self._changes.clear()
 
     def end_block(self, keep: bool) -> None:
         if keep:  # otherwise they are taken back
-            self._added.clear()
+            self._changes.clear()
 
-    def _take_back(self, added: list[Tensor]) -> None:
-        for places in added:
-            self._change(places, -1)
+    def _take_back(self, changes: list[tuple[Tensor, int]]) -> None:
+        for places, by in changes:
+            self._change(places, -by)
 
     def _apply(self, fn, recurse=True):
         return super()._apply(move_only(fn), recurse)

@@ -25,6 +25,9 @@ class Keys(Protocol):
     def update(self, q: Tensor, rows: Tensor, class_rows: Tensor, local: Tensor, previous_counts: Tensor) -> Any:
         """Moves the keys of a mini-batch's classes, once per mini-batch; see :meth:`GradientKeys.update`."""
 
+    def remove(self, q: Tensor, rows: Tensor) -> None:
+        """Takes ``q (B, D)`` of the classes ``rows (B,)`` out again, where keys are means."""
+
 
 class MeanKeys(ClassMeans):
     """A key is the running mean of its class's unprompted embeddings.
@@ -95,6 +98,9 @@ class GradientKeys(ClassRows):
             new = old.clone().requires_grad_()
             (grad,) = torch.autograd.grad(key_loss(new, old, q, local, previous_counts), new)
         self.keys[class_rows] = old - self.lr * grad
+
+    def remove(self, q: Tensor, rows: Tensor) -> None:
+        """Steps cannot be taken back: keys stay."""
 
 
 def key_scores(q: Tensor, keys: Tensor, counts: Tensor) -> Tensor:

@@ -57,6 +57,7 @@ class ClassRows(Undoable):
     Attributes:
         num_rows: classes so far.
         row_names: of the tensors that have a row per class.
+        sum_names: of those among them that are sums over a class's samples.
     """
 
     MIN_CHUNK = 64
@@ -65,17 +66,31 @@ class ClassRows(Undoable):
         super().__init__()
         self.num_rows = 0
         self.row_names: list[str] = []
+        self.sum_names: list[str] = []
 
     def register_rows(
-        self, name: str, *shape: int, dtype: torch.dtype = torch.float32, trainable: bool = False
+        self,
+        name: str,
+        *shape: int,
+        dtype: torch.dtype = torch.float32,
+        trainable: bool = False,
+        summed: bool = False,
     ) -> None:
-        """Adds a tensor of shape ``(capacity, *shape)`` under ``name``, rows zero at birth."""
+        """Adds a tensor of shape ``(capacity, *shape)`` under ``name``, rows zero at birth.
+
+        Args:
+            name, shape, dtype: of the tensor.
+            trainable: whether it is a parameter.
+            summed: whether a row is a sum over its class's samples: two classes that become one add theirs up.
+        """
         tensor = torch.zeros(0, *shape, dtype=dtype)
         if trainable:
             self.register_parameter(name, nn.Parameter(tensor))
         else:
             self.register_buffer(name, tensor)
         self.row_names.append(name)
+        if summed:
+            self.sum_names.append(name)
 
     def used(self, name: str) -> Tensor:
         """The used rows of a registered tensor, a view of shape ``(num_rows, ...)``."""
@@ -105,6 +120,14 @@ class ClassRows(Undoable):
             close_gap(tensor, row)
             tensor.grad = None
         self.num_rows -= 1
+
+    @torch.no_grad()
+    def merge_row(self, row: int, into: int) -> None:
+        """Adds the sums of ``row`` to those of the row ``into``, and leaves zeros; what is no sum stays as it is."""
+        for name in self.sum_names:
+            tensor = getattr(self, name)
+            tensor[into] += tensor[row]
+            tensor[row] = 0
 
     def trainable(self, name: str, rows: Tensor) -> Tensor:
         """Some rows of a parameter, for training on them.

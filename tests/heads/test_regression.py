@@ -1,9 +1,11 @@
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
 from sklearn.datasets import load_digits
 
-from avalanche_f2ocl.heads.regression import gcv_ridge, given_ridge, predicted_share, root_mean_square
+from avalanche_f2ocl.heads.regression import gcv_ridge, given_ridge, predicted_share, root_mean_square, supported
 
 
 @pytest.fixture(scope="module")
@@ -90,3 +92,40 @@ def test_with_fewer_samples_than_features_the_penalty_is_that_of_exact_arithmeti
     solved = gcv_ridge(*sums(x, y))
     assert solved.error.item() == pytest.approx(errors.min(), rel=1e-6)
     assert solved.penalty.item() == pytest.approx(penalties[errors.argmin()])
+
+
+def of_few(draw, classes=4, each=10, width=200):
+    """Features ``(40, 200)`` of samples around their class's mean, and one-hot labels ``(40, 4)``."""
+    y = torch.eye(classes).double().repeat(each, 1)
+    return 3 * y @ torch.randn(classes, width, generator=draw).double() + torch.randn(
+        len(y), width, generator=draw
+    ).double(), y
+
+
+def test_of_samples_that_are_all_there_no_penalty_changes(draw):
+    x, y = of_few(draw)
+    moment, cross = x.T @ x, y.T @ x
+    for ridge in (gcv_ridge, partial(given_ridge, penalty=0.5), partial(given_ridge, penalty=1e-15)):
+        plain, told = (ridge(moment, cross, samples=torch.tensor(40), counts=n) for n in (None, y.sum(0)))
+        assert all(torch.equal(one, other) for one, other in zip(plain, told, strict=True))
+    penalties = torch.logspace(-6, 3, 41, dtype=torch.float64)
+    assert torch.equal(supported(penalties, moment, cross, y.sum(0))[0], penalties)
+
+
+@pytest.mark.parametrize("ridge", [gcv_ridge, partial(given_ridge, penalty=1e-3)], ids=["gcv", "given"])
+@pytest.mark.parametrize("again", [False, True])
+def test_what_samples_leave_that_are_taken_out_otherwise_is_not_fitted(draw, ridge, again):
+    """The first eight had wrong labels; as they are taken out, perhaps to come again with the right ones, they look
+    a little different. New samples are told apart as without them."""
+    x, y = of_few(draw)
+    new = x + torch.randn(x.shape, generator=draw)
+    wrong, moved = y[:8].roll(1, 1), x[:8] + 0.7 * torch.randn(8, 200, generator=draw)
+    moment, cross = x.T @ x, y[8:].T @ x[8:] + wrong.T @ x[:8]
+    moment, cross, counts = moment - moved.T @ moved, cross - wrong.T @ moved, y[8:].sum(0)
+    if again:
+        moment, cross, counts = moment + moved.T @ moved, cross + y[:8].T @ moved, y.sum(0)
+    solved = ridge(moment, cross, samples=counts.sum(), counts=counts)
+    values, vectors = torch.linalg.eigh(moment + solved.penalty * torch.eye(200))
+    assert values.min() > 0  # and what is fitted of a class is no more than its samples
+    assert ((cross @ vectors).square() / values).sum(1).le(counts).all()
+    assert ((new @ solved.weight.T).argmax(1) == y.argmax(1)).double().mean() > 0.9
