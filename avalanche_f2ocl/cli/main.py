@@ -53,7 +53,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="f2ocl", description="Learn classes online from images, without keeping any.", allow_abbrev=False
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="train | eval | predict | info | export")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def command(name: str, help: str, **forms: str) -> argparse.ArgumentParser:
         own = commands.add_parser(name, help=help, description=help, allow_abbrev=False)
@@ -64,8 +64,7 @@ def _parser() -> argparse.ArgumentParser:
         return own
 
     def common(own: argparse.ArgumentParser, batch_size: int) -> None:
-        own.add_argument("--weights", help="local checkpoint of the backbone")
-        own.add_argument("--device", help="default CUDA if there is one, else CPU")
+        _add_place(own)
         own.add_argument("--batch-size", type=_positive, default=batch_size, help="default %(default)s")
         own.add_argument("--workers", type=_count, help="processes that decode; default one a core, at most 4")
         own.add_argument("--strict", action="store_true", help="stop at the first image that cannot be read")
@@ -124,7 +123,43 @@ def _parser() -> argparse.ArgumentParser:
     export.add_argument("out", type=Path, help="file to write, ending in .onnx")
     export.add_argument("--overwrite", action="store_true", help="replace the file if there is one")
     export.add_argument("--weights", help="local checkpoint of the backbone")
+
+    counts = command("counts", "How many images of each class it has learned: a line each.")
+    counts.add_argument("file", type=Path)
+    _add_corrections(command, common)
     return parser
+
+
+def _add_corrections(command: Any, common: Any) -> None:
+    """The commands that change what a file has learned, in place."""
+
+    def correction(name: str, help: str) -> argparse.ArgumentParser:
+        own = command(name, f"{help} The file is written anew, whole or not at all.")
+        own.add_argument("file", type=Path, help="what `f2ocl train` or strategy.save wrote")
+        return own
+
+    rename = correction("rename", "Give a class another name.")
+    rename.add_argument("name", help="of the class, or its id")
+    rename.add_argument("new", help="name that no other class has")
+    merge = correction("merge", "Make one class of two.")
+    merge.add_argument("name", help="of the class that goes, or its id")
+    merge.add_argument("into", help="the class that stays")
+    forget = correction("forget", "Remove classes.")
+    forget.add_argument("names", nargs="+", metavar="name", help="of a class, or its id")
+    for own in (rename, merge, forget):
+        _add_place(own)
+    unlearn = correction("unlearn", "Take images that were learned out again.")
+    relabel = correction("relabel", "Give images that were learned another label.")
+    for own in (unlearn, relabel):
+        own.add_argument("images", nargs="+", help="image files, folders, zips or tars")
+        own.add_argument("--label", required=True, help="class that they were learned as")
+        common(own, 128)
+    relabel.add_argument("--to", required=True, help="class that they are of; a new name is a new class")
+
+
+def _add_place(own: argparse.ArgumentParser) -> None:
+    own.add_argument("--weights", help="local checkpoint of the backbone")
+    own.add_argument("--device", help="default CUDA if there is one, else CPU")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -142,12 +177,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     args = _parser().parse_args(argv)
     # Not before the arguments are right: torch takes seconds.
-    from avalanche_f2ocl.cli import evaluate, export, info, predict, train
+    from avalanche_f2ocl.cli import correct, counts, evaluate, export, info, predict, train
     from avalanche_f2ocl.cli.formats import print_result
     from avalanche_f2ocl.cli.stopping import Stopped
+    from avalanche_f2ocl.models.class_names import UnknownClass
 
     modules: Any = {"train": train, "eval": evaluate, "predict": predict, "info": info, "export": export}
-    module = modules[args.command]
+    modules["counts"] = counts
+    module = modules.get(args.command, correct)
     if hasattr(sys.stdout, "reconfigure"):  # names of files may hold what is no text
         sys.stdout.reconfigure(errors="surrogateescape" if os.name == "posix" else "backslashreplace")
     try:
@@ -161,7 +198,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print(f"f2ocl {args.command}: interrupted", file=sys.stderr)
         return 130
-    except (ImportError, OSError, TypeError, ValueError, RuntimeError, MemoryError) as error:
+    except (ImportError, OSError, TypeError, ValueError, RuntimeError, MemoryError, UnknownClass) as error:
         print(f"f2ocl {args.command}: {' '.join(str(error).split())}", file=sys.stderr)
         return 1
     return 0

@@ -2,7 +2,7 @@
 
 import json
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from itertools import chain
 from pathlib import Path
@@ -18,17 +18,21 @@ from avalanche_f2ocl.backbone.load import load_backbone
 from avalanche_f2ocl.backbone.vit import PromptableViT
 from avalanche_f2ocl.checks import check_labels
 from avalanche_f2ocl.models.batch import TrainingBatch
+from avalanche_f2ocl.models.class_names import ids_of, one_each
+from avalanche_f2ocl.models.corrections import Corrections
 from avalanche_f2ocl.models.lock import ModelLock
-from avalanche_f2ocl.models.predicting import Predictor
 from avalanche_f2ocl.options import DEFAULT_BACKBONE, EncoderOptions
 from avalanche_f2ocl.signatures import SpelledOut
 from avalanche_f2ocl.state.class_table import ClassTable
-from avalanche_f2ocl.state.row_adam import StepOptimizer, forget_rows, move_state, remove_row
-from avalanche_f2ocl.state.rows import ClassRows, Undoable, move_only
+from avalanche_f2ocl.state.row_adam import StepOptimizer, forget_rows, move_state
+from avalanche_f2ocl.state.rows import ClassRows, move_only
 from avalanche_f2ocl.state.undo import Undo
 
+Labels = Tensor | Sequence[int] | Sequence[str] | int | str
+"""Class ids or names: one for each image, or one for all of them."""
 
-class BaseModel(SpelledOut, Predictor):
+
+class BaseModel(SpelledOut, Corrections):
     """Frozen backbone, class table and head; learns one mini-batch at a time, classes as they come.
 
     Threads may share a model: a prediction while another thread learns is of the state before or after that mini-batch.
@@ -52,10 +56,7 @@ class BaseModel(SpelledOut, Predictor):
 
     Attributes:
         config: what it was made with.
-        optimizer: None where nothing is trained.
-        class_names: by class id, where given; they go into files.
         trained_on: checksums of the lists of files that ``f2ocl train`` learned; they go into files.
-        followers: objects outside the model with a ``forget_class(class_id, row)`` that :meth:`forget` calls.
 
     Raises:
         TypeError, ValueError: an option that there is not, or is not allowed.
@@ -63,7 +64,6 @@ class BaseModel(SpelledOut, Predictor):
 
     config_type: ClassVar[type[EncoderOptions]]
     batch_type: ClassVar[type[TrainingBatch]] = TrainingBatch
-    optimizer: StepOptimizer | None = None
     config: Any
 
     def __init__(
@@ -88,7 +88,6 @@ class BaseModel(SpelledOut, Predictor):
             self.backbone.to(device)
         self.classes, self.lock = ClassTable(), ModelLock()
         self.batches = 0
-        self.class_names: dict[int, str] = {}
         self.trained_on: list[dict[str, Any]] = []
         self.followers: list[Any] = []
 
@@ -165,15 +164,17 @@ class BaseModel(SpelledOut, Predictor):
             loss.backward()
             optimizer.step()
 
-    def learn(self, images: Tensor, labels: Tensor | Sequence[int] | Sequence[str]) -> None:
+    def learn(self, images: Tensor, labels: Labels | None = None, *, label: int | str | None = None) -> None:
         """One online update, also under ``no_grad`` or ``inference_mode``. If it raises, the model is unchanged.
 
         Args:
             images: ``(B, C, H, W)`` as in :meth:`forward`.
             labels: ``(B,)`` class ids, any integers; or names: those in ``class_names``, and for a new one the next id.
+                A single id or name is that of all images.
+            label: the same of all images, in place of ``labels``.
 
         Raises:
-            TypeError, ValueError: bad images or labels.
+            TypeError, ValueError: bad images or labels; ``class_names`` with a name twice.
 
         Example:
             >>> from avalanche_f2ocl import F2OCLModel
@@ -184,25 +185,16 @@ class BaseModel(SpelledOut, Predictor):
         """
         self.check(images)
         with self.lock, torch.inference_mode(False), torch.enable_grad(), self.undo(self.optimizer) as undo:
-            undo.save_attributes(self, "class_names")
-            ids, self.class_names = self._ids(labels)
-            batch = self.begin_batch(images.to(self.device), check_labels(ids, len(images)))
-            undo.save_rows(batch.class_rows)
-            with self.backbone.forgetting_passes():
-                self.learn_batch(batch)
+            self._learn(images, one_each(labels, label, len(images)), undo)
 
-    def _ids(self, labels: Any) -> tuple[Any, dict[int, str]]:
-        """Class ids of labels that are names, and the names with the new ones among them."""
-        if isinstance(labels, Tensor) or not any(isinstance(label, str) for label in labels):
-            return labels, self.class_names
-        ids = {name: class_id for class_id, name in self.class_names.items()}
+    def _learn(self, images: Tensor, labels: Any, undo: Undo) -> None:
+        undo.save_attributes(self, "_class_names")
         free = max(self.classes.max_id, *self.class_names, -1) + 1
-        for label in labels:
-            if not isinstance(label, str):
-                raise TypeError(f"label {label!r} among names: labels are all class ids or all names")
-            if label not in ids:
-                ids[label], free = free, free + 1
-        return [ids[label] for label in labels], {class_id: name for name, class_id in ids.items()}
+        ids, self._class_names = ids_of(labels, self.class_names, free)
+        batch = self.begin_batch(images.to(self.device), check_labels(ids, len(images)))
+        undo.save_rows(batch.class_rows)
+        with self.backbone.forgetting_passes():
+            self.learn_batch(batch)
 
     def undo(self, optimizer: StepOptimizer | None) -> Undo:
         """Takes back a mini-batch that fails, steps of ``optimizer`` included; for a ``with`` statement."""
@@ -210,61 +202,10 @@ class BaseModel(SpelledOut, Predictor):
         undo.save_attributes(self, "batches")
         return undo
 
-    def learned_parts(self) -> Iterator[Undoable]:
-        """Everything that learning changes, the optimiser aside."""
-        for child in self.children():
-            if child is not self.backbone:
-                yield from (module for module in child.modules() if isinstance(module, Undoable))
-
     def add_classes(self, ids: Tensor) -> None:
         """Makes room for new class ids ``(N,)``, int64 on the CPU."""
         self.classes.add(ids)
         self.head.add_rows(len(ids))
-
-    def forget(self, class_id: int) -> None:
-        """Removes a class: its id, head rows, key and prompt, and what the optimiser remembers of them.
-
-        The other classes keep their values, bit for bit, and their order; the logits lose a column. If the
-        class comes again it is new. With the last class gone, ``batches`` is 0: nothing has been learned.
-        Not to be called between the begin and the end of a mini-batch.
-
-        What other parts learned from the class's images stays, since it cannot be told apart: the prompts of
-        other classes were trained against it and, where they were elected for a mixed mini-batch, on it; the
-        linear rows of other classes were pushed away from it; prompts shared by all classes (L2P, DualPrompt)
-        and their moments were trained on it.
-
-        Args:
-            class_id: one of ``class_ids``.
-
-        Raises:
-            KeyError: the class is not known.
-
-        Example:
-            >>> from avalanche_f2ocl import F2OCLModel
-            >>> model = F2OCLModel("micro_vit", prompt_length=2)
-            >>> model.learn(torch.randint(0, 256, (3, 3, 32, 32), dtype=torch.uint8), [7, -3, 5])
-            >>> model.forget(5)
-            >>> model.class_ids.tolist()
-            [-3, 7]
-        """
-        with self.lock:
-            self._forget(class_id)
-
-    def _forget(self, class_id: int) -> None:
-        row = int(self.classes.rows(torch.tensor([class_id])))
-        if row < 0:
-            raise KeyError(f"class {class_id} is not known: {len(self.classes)} classes have been learned")
-        for part in self.learned_parts():
-            if isinstance(part, ClassRows):
-                part.remove_row(row)
-                if self.optimizer is not None:
-                    for parameter in part.parameters():
-                        remove_row(self.optimizer, parameter, row)
-        self.class_names.pop(class_id, None)
-        for follower in self.followers:
-            follower.forget_class(class_id, row)
-        if len(self.classes) == 0:
-            self.batches = 0
 
     def load_state_dict(self, state_dict: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
         """As every module's; the optimiser forgets its state of rows that had another class before, or now have none.

@@ -163,6 +163,16 @@ class F2OCLModel(SavedModel):
         self.take_in(features, batch, judged)
 
     @torch.no_grad()
+    def take_out(self, batch: F2OCLBatch) -> None:
+        self.keys.remove(batch.encoded.q, batch.rows)
+        batch.prompt_rows = batch.rows if self.pool.found_by_key else torch.zeros_like(batch.rows[:1])
+        z, layers = self._encode(batch.prompted_tokens, self.pool.prompts[batch.prompt_rows])
+        z, features = self.drift.after_steps(batch, z, self._features(z, layers, batch))
+        if self.z_means is not None:
+            self.z_means.remove(z, batch.rows)
+        self.head.remove(features, batch.rows, batch.images)
+
+    @torch.no_grad()
     def training_features(self, batch: F2OCLBatch) -> tuple[Tensor, Tensor, Tensor]:
         """A training mini-batch under its prompts as they are now.
 

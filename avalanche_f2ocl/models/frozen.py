@@ -89,6 +89,10 @@ class FrozenModel(SavedModel):
         """Takes the mini-batch into the head's sums."""
         self.take_in(batch.encoded, batch)
 
+    @torch.no_grad()
+    def take_out(self, batch: TrainingBatch) -> None:
+        self.head.remove(batch.encoded, batch.rows, batch.images)
+
     def batch_logits(self, batch: TrainingBatch) -> Tensor:
         """By class means: other heads would have to be solved for every mini-batch."""
         if isinstance(self.head, NCMHead):

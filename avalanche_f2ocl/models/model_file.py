@@ -83,7 +83,7 @@ def write_model_file(
         learned: what has been.
         path: of the file.
         options: of the strategy or model, as JSON knows them.
-        run: more values, of a strategy's run.
+        run: more values, of a strategy's run; or all those of an earlier file of the same.
         backbone: whether the frozen weights go with it.
         min_class_count: classes with fewer samples are left out.
 
@@ -122,10 +122,10 @@ def write_model_file(
         "resolved": resolved(model.backbone, model.head),
         "class_ids": class_ids,
         "class_names": [[i, model.class_names[i]] for i in class_ids if i in model.class_names],
-        "classes_left_out": left_out,
+        "classes_left_out": left_out + dict(run or {}).get("classes_left_out", 0),
         "trained_on": model.trained_on,
     }
-    write_safe_file(path, tensors, values | dict(run or {}))
+    write_safe_file(path, tensors, {**(run or {}), **values})
 
 
 def read_model_file(path: str | Path, needed: Set[str] = frozenset()) -> tuple[dict[str, Tensor], dict[str, Any]]:

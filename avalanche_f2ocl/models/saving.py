@@ -11,7 +11,6 @@ from avalanche_f2ocl.backbone.devices import default_device
 from avalanche_f2ocl.heads.calibration import Calibration
 from avalanche_f2ocl.heads.head import SumHead
 from avalanche_f2ocl.heads.second_moments import SecondMomentHead
-from avalanche_f2ocl.models.base import BaseModel
 from avalanche_f2ocl.models.batch import TrainingBatch
 from avalanche_f2ocl.models.model_file import (
     Learned,
@@ -22,11 +21,12 @@ from avalanche_f2ocl.models.model_file import (
     write_model_file,
 )
 from avalanche_f2ocl.models.resolved import decided_otherwise, resolved
+from avalanche_f2ocl.models.unlearning import Unlearning
 from avalanche_f2ocl.options import Precision
 from avalanche_f2ocl.state.rows import ClassRows
 
 
-class SavedModel(BaseModel):
+class SavedModel(Unlearning):
     """A model that needs no strategy to be saved and loaded.
 
     Attributes:
@@ -66,6 +66,22 @@ class SavedModel(BaseModel):
         write_model_file(
             Learned(self, self.saved_as, self.optimizer), path, self.options, None, backbone, min_class_count
         )
+
+    def save_again(self, path: str | Path) -> None:
+        """Writes the model back to the file that it was read from, whole or not at all.
+
+        What a strategy's run noted there stays, so that it can be resumed, and so does the backbone where it is there.
+
+        Args:
+            path: of the file.
+
+        Raises:
+            OSError, ValueError: as :meth:`save` and :meth:`from_file`.
+        """
+        tensors, values = read_model_file(path)
+        backbone = any(name.startswith("backbone.") for name in tensors)
+        learned = Learned(self, values["strategy"], self.optimizer)
+        write_model_file(learned, path, values["options"], values, backbone)
 
     def saved_bytes(self, new_classes: int = 0, backbone: bool = False) -> int:
         """About how many bytes :meth:`save` writes once so many more classes have been learned.

@@ -21,6 +21,7 @@ from avalanche_f2ocl.heads import MASKED_LOGIT
 from avalanche_f2ocl.metrics.avalanche_forgetting import warn_of_wrong_forgetting
 from avalanche_f2ocl.metrics.groups import origin
 from avalanche_f2ocl.models.base import BaseModel
+from avalanche_f2ocl.models.class_names import told_apart
 from avalanche_f2ocl.models.predicting import Prediction
 from avalanche_f2ocl.options import DEFAULT_BACKBONE
 from avalanche_f2ocl.ranks import OutOfStep, agree, world_size
@@ -203,7 +204,7 @@ class BaseStrategy(SpelledOut, Resumable, TemplateOverrides, SupervisedTemplate)
             warn_of_wrong_forgetting(self.evaluator.metrics)
         names = getattr(getattr(origin(self.experience).origin_stream, "benchmark", None), "class_names", None)
         if isinstance(names, Mapping):
-            self.model.class_names = {**names, **self.model.class_names}
+            self.model.class_names = told_apart({**told_apart(names), **self.model.class_names})
         super()._before_training_exp(**kwargs)
 
     def _before_training_iteration(self, **kwargs):
