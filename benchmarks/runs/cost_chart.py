@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogFormatter
 
 from avalanche_f2ocl.evaluation.drawing import COLOURS, MARKERS, save
 
@@ -43,6 +44,8 @@ def draw_costs(points: Mapping[str, Point], accuracy: str, path: Path) -> Figure
                 color=colour, marker=marker, markersize=8, markeredgecolor="black", linestyle="none", capsize=3,
             )  # fmt: skip
         panel.set(xscale="log", xlabel=f"seconds per 1,000 {part}ing images".replace("testing", "test"))
+        for formatter in (panel.xaxis.set_major_formatter, panel.xaxis.set_minor_formatter):
+            formatter(LogFormatter(labelOnlyBase=False, minor_thresholds=(2, 0.5)))  # plain numbers
         panel.grid(alpha=0.3, which="both")
     panels[0].set_ylabel(f"{accuracy}, per cent")
     handles, labels = panels[0].get_legend_handles_labels()
