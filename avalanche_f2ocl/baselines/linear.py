@@ -1,4 +1,4 @@
-"""A linear head on the frozen backbone, trained by cross-entropy: the ground of ER, LwF, L2P and DualPrompt."""
+"""A linear head on the frozen backbone, trained by cross-entropy: the ground of ER, LwF and what trains prompts."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

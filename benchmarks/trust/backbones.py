@@ -35,8 +35,8 @@ ABOUT = """# Backbones
 
 Every model of timm's classes `VisionTransformer` and `Eva` takes prompts, if its images are square and in colour;
 others are refused before anything is downloaded. `readout="auto"`, the default, is what the stock model pools, so
-without prompts the embedding is the stock model's. `DualPrompt` and `SinglePrompt` put keys and values into blocks, for
-which they need a `VisionTransformer`.
+without prompts the embedding is the stock model's. `DualPrompt`, `SinglePrompt`, `CODAPrompt` and `MVP`
+put prompts into blocks, for which they need a `VisionTransformer`.
 
 `image_size` may be any multiple of the patch size.
 """
