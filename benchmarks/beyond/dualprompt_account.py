@@ -59,26 +59,23 @@ def load_groups(args: argparse.Namespace) -> list[Group]:
 
 
 def publish(results: Path) -> None:
-    """The table of what is there: A_n, and points to DualPrompt as it is here."""
-    found = {
-        record["row"]: record
-        for path in (results / TABLE).glob("row-*.json")
-        for record in [json.loads(path.read_text())]
-    }
-    rows = [
-        {
-            "changed": name,
-            "A_n": f"{found[name]['A_n']:.2f}",
-            "points": f"{found[name]['A_n'] - found[OWN]['A_n']:+.2f}",
-        }
-        for name in ROWS
-        if name in found and OWN in found
-    ]
-    if rows:
-        text = write_rows(results / TABLE, "table", rows)
-        print(text)
-        if results == RESULTS:
-            insert(RESULTS.parent / "README.md", TABLE, text)
+    """The table of what is there: A_n and points to DualPrompt as it is here, by images a class."""
+    A_n: dict[str, dict[str, float]] = {}
+    for path in sorted((results / TABLE).glob("*/row-*.json")):
+        record = json.loads(path.read_text())
+        A_n.setdefault(path.parent.name.replace("-", "/"), {})[record["row"]] = record["A_n"]
+    rows = []
+    for name in ROWS:
+        row = {"changed": name}
+        for size, found in A_n.items():
+            known = name in found and OWN in found
+            row[f"A_n, {size}"] = f"{found[name]:.2f}" if known else "-"
+            row[f"points, {size}"] = f"{found[name] - found[OWN]:+.2f}" if known else "-"
+        rows.append(row)
+    text = write_rows(results / TABLE, "table", rows)
+    print(text)
+    if results == RESULTS:
+        insert(RESULTS.parent / "README.md", TABLE, text)
 
 
 def main() -> None:
@@ -90,7 +87,8 @@ def main() -> None:
     backbone, prepare = load_backbone(*place, inputs="normalised"), load_backbone(*place).prepare
     views = Views(backbone, prepare, load_groups(args), args.seed)
     for name in chosen.rows:
-        path = args.results / TABLE / f"row-{list(ROWS).index(name):02}.json"
+        folder = args.results / TABLE / f"{args.train_per_class}-{args.test_per_class}"
+        path = folder / f"row-{list(ROWS).index(name):02}.json"
         if not path.exists():
             learner = learn(views, ROWS[name], args.seed)
             kind = ROWS[name].images
@@ -99,7 +97,7 @@ def main() -> None:
             record |= {"dataset": Path(args.dataset).stem, "backbone": args.backbone, "image_size": backbone.image_size}
             record |= {"train_per_class": args.train_per_class, "test_per_class": args.test_per_class}
             record |= {"seed": args.seed, "precision": str(backbone.dtype), "torch": torch.__version__}
-            path.parent.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps(record, indent=1) + "\n")
         publish(args.results)
 
