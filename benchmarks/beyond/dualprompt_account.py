@@ -43,6 +43,7 @@ ROWS = {
     "all but one Adam": TASK_FREE._replace(dense=False),
     "all, with boundaries, our images": TASK_FREE._replace(mask="group", chosen="group", restart=True),
     "all, with boundaries and its images": TASK_FREE._replace(mask="group", chosen="group", restart=True, images="cut"),
+    "one Adam, and the head starts at random": OURS._replace(dense=True, head_std=0.02),
 }
 
 
