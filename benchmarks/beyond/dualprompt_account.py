@@ -24,7 +24,7 @@ from benchmarks.runs.tables import insert, write_rows
 TABLE = "dualprompt_account"
 OURS = Choices()
 TASK_FREE = Choices(5, 0.03 * BATCH / 256, 1.0, True, 0.02, "batch", "vote")
-"""That code as far as it needs no boundaries, on our images."""
+"""That code as far as it needs no boundaries, with normalised images."""
 OWN = "as here"
 ROWS = {
     OWN: OURS,
@@ -37,13 +37,11 @@ ROWS = {
     "one E-prompt for a mini-batch, by vote": OURS._replace(chosen="vote"),
     "the group's own E-prompt": OURS._replace(chosen="group"),
     "a new optimiser for each group": OURS._replace(restart=True),
-    "images not normalised": OURS._replace(images="unit"),
-    "images not normalised, cut at random": OURS._replace(images="cut"),
-    "all that needs no boundaries, our images": TASK_FREE,
-    "all but one Adam": TASK_FREE._replace(dense=False),
-    "all, with boundaries, our images": TASK_FREE._replace(mask="group", chosen="group", restart=True),
-    "all, with boundaries and its images": TASK_FREE._replace(mask="group", chosen="group", restart=True, images="cut"),
+    "images not normalised": OURS._replace(normalise="unit"),
     "one Adam, and the head starts at random": OURS._replace(dense=True, head_std=0.02),
+    "all that needs no boundaries": TASK_FREE,
+    "all of these but the one Adam": TASK_FREE._replace(dense=False),
+    "all, with boundaries": TASK_FREE._replace(mask="group", chosen="group", restart=True),
 }
 
 
@@ -85,15 +83,14 @@ def main() -> None:
     chosen, rest = own.parse_known_args()
     args = parse_args([*rest, "--table", TABLE, "--method", "dualprompt-mask"])
     place = args.backbone, args.weights, args.image_size
-    backbone, prepare = load_backbone(*place, inputs="normalised"), load_backbone(*place).prepare
-    views = Views(backbone, prepare, load_groups(args), args.seed)
+    views = Views(lambda normalise: load_backbone(*place, normalise=normalise), load_groups(args))
     for name in chosen.rows:
         folder = args.results / TABLE / f"{args.train_per_class}-{args.test_per_class}"
         path = folder / f"row-{list(ROWS).index(name):02}.json"
         if not path.exists():
             learner = learn(views, ROWS[name], args.seed)
-            kind = ROWS[name].images
-            accuracies = [learner.accuracy(views(i, kind, train=False)) for i in range(len(views.groups))]
+            tests = [views.batches(i, ROWS[name].normalise, False) for i in range(len(views.groups))]
+            accuracies, backbone = [learner.accuracy(test) for test in tests], learner.model.backbone
             record = {"row": name, "A_n": mean(accuracies), "accuracies": accuracies, **ROWS[name]._asdict()}
             record |= {"dataset": Path(args.dataset).stem, "backbone": args.backbone, "image_size": backbone.image_size}
             record |= {"train_per_class": args.train_per_class, "test_per_class": args.test_per_class}

@@ -1,16 +1,17 @@
 """DualPrompt's training written out, with the choices of its best-known PyTorch code to take."""
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torchvision.transforms import v2
 
-from avalanche_f2ocl.backbone.preprocessing import ImagePreparation
 from avalanche_f2ocl.backbone.vit import PromptableViT
 from avalanche_f2ocl.baselines.dualprompt import DualPromptModel
 from avalanche_f2ocl.models.batch import ImageView
+from avalanche_f2ocl.options import Normalise
 from avalanche_f2ocl.rng import generator
 from avalanche_f2ocl.state.row_adam import RowAdam
 
@@ -30,8 +31,7 @@ class Choices(NamedTuple):
         chosen: E-prompt in training: each image's by its key; the one that most of a mini-batch's images choose, so in
             testing, too; or the group's own, a copy of the one before, and in testing by vote.
         restart: whether each group has a new optimiser.
-        images: as the backbone's configuration says; not normalised; or not normalised and in training cut at random
-            (8 % of the area or more) and mirrored, the middle 7/8 of them in testing.
+        normalise: as the backbone's configuration says, or not at all.
     """
 
     e_length: int = 20
@@ -42,7 +42,7 @@ class Choices(NamedTuple):
     mask: Literal["batch", "group"] = "batch"
     chosen: Literal["key", "vote", "group"] = "key"
     restart: bool = False
-    images: Literal["normalised", "unit", "cut"] = "normalised"
+    normalise: Normalise = "backbone"
 
 
 class Group(NamedTuple):
@@ -54,25 +54,11 @@ class Group(NamedTuple):
     test_labels: Tensor
 
 
-def prepared(prepare: ImagePreparation, images: Tensor, kind: str, train: bool, seed: int) -> Tensor:
-    """Images as a row's choice has them, ``(N, 3, S, S)`` floating, what the patches are made of."""
-    side, images = prepare.fit.image_size, images.expand(-1, 3, -1, -1)
-    if kind == "normalised":
-        return prepare(images)
-    if kind == "cut" and train:
-        cut = v2.Compose([v2.RandomResizedCrop(side, scale=(0.08, 1.0)), v2.RandomHorizontalFlip()])
-        with torch.random.fork_rng(devices=[]):
-            torch.random.set_rng_state(generator(seed, "cuts").get_state())
-            return torch.stack([cut(image) for image in images]).float() / 255
-    pixels = v2.functional.resize(images, [side * 8 // 7 if kind == "cut" else side], v2.InterpolationMode.BICUBIC)
-    return v2.functional.center_crop(pixels, [side, side]).float() / 255
-
-
 class Learner:
     """DualPrompt's prompts and a head with a row for every class there will be, and the step of a row's choices.
 
     Args:
-        backbone: takes images as they are, ``inputs="normalised"``.
+        backbone: the frozen ViT.
         classes: how many.
         choices: of the row.
         seed: of prompts, keys and head.
@@ -137,33 +123,27 @@ class Views:
     """Mini-batches as the frozen backbone sees them, kept: what is the same in all rows is computed once.
 
     Args:
-        backbone: takes images as they are, ``inputs="normalised"``.
-        prepare: makes them so where the row says.
+        make_backbone: of a ``normalise``.
         groups: of the stream.
-        seed: of random cuts.
     """
 
-    def __init__(self, backbone: PromptableViT, prepare: ImagePreparation, groups: list[Group], seed: int) -> None:
-        self.backbone, self.prepare, self.groups, self.seed = backbone, prepare, groups, seed
-        self.kept: dict[tuple[int, str, bool], list[tuple[ImageView, Tensor]]] = {}
+    def __init__(self, make_backbone: Callable[[Normalise], PromptableViT], groups: list[Group]) -> None:
+        self.backbone, self.groups = cache(make_backbone), groups
+        self.batches = cache(self._batches)
 
-    def __call__(self, index: int, kind: str, train: bool) -> list[tuple[ImageView, Tensor]]:
+    def _batches(self, index: int, normalise: Normalise, train: bool) -> list[tuple[ImageView, Tensor]]:
         """Of a group, ten images each, and their labels."""
-        key = index, kind, train
-        if key not in self.kept:
-            images, labels = self.groups[index][:2] if train else self.groups[index][2:]
-            images = prepared(self.prepare, images, kind, train, self.seed + index)
-            parts = zip(images.split(BATCH), labels.split(BATCH), strict=True)
-            self.kept[key] = [(ImageView(part, self.backbone), own) for part, own in parts]
-        return self.kept[key]
+        images, labels = self.groups[index][:2] if train else self.groups[index][2:]
+        parts = zip(images.split(BATCH), labels.split(BATCH), strict=True)
+        return [(ImageView(part, self.backbone(normalise)), own) for part, own in parts]
 
 
 def learn(views: Views, choices: Choices, seed: int) -> Learner:
     """All groups in their order, in mini-batches of ten."""
     classes = [group.labels.unique() for group in views.groups]
-    learner = Learner(views.backbone, 1 + int(torch.cat(classes).max()), choices, seed)
+    learner = Learner(views.backbone(choices.normalise), 1 + int(torch.cat(classes).max()), choices, seed)
     for index, own in enumerate(classes):
         learner.begin(index)
-        for view, labels in views(index, choices.images, train=True):
+        for view, labels in views.batches(index, choices.normalise, True):
             learner.step(view, labels, own)
     return learner

@@ -60,8 +60,10 @@ BEYOND: Methods = {
     "vit-ridge-blocks": (FrozenBackbone, {**RIDGE, "head_features": "layers"}),
     "vit-ridge-cells": (FrozenBackbone, {**RIDGE, "head_features": "layers", "grid": 2}),
     "shared-prompt": (SinglePrompt, PLAIN_PROMPT),
-    "single-prompt": (SinglePrompt, {}),
-    "coda-prompt": (CODAPrompt, {}),
+    "single-prompt": (SinglePrompt, {"lr": 0.02}),
+    "single-prompt-published": (SinglePrompt, {}),
+    "coda-prompt": (CODAPrompt, {"lr": 0.005}),
+    "coda-prompt-published": (CODAPrompt, {}),
     "mvp": (MVP, {}),
 }
 

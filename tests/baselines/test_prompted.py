@@ -1,11 +1,20 @@
 """Passes over a mini-batch: how many, and what each sees."""
 
+import re
+from pathlib import Path
+
 import pytest
 import torch
 
+from avalanche_f2ocl.baselines.coda_prompt import CODAPromptModel
+from avalanche_f2ocl.baselines.dualprompt import DualPromptModel
 from avalanche_f2ocl.baselines.l2p import L2PModel
+from avalanche_f2ocl.baselines.mvp import MVPModel
 from avalanche_f2ocl.baselines.single_prompt import SinglePromptModel
 from tests.helpers import assert_same_state, learned
+
+PAGE = Path(__file__).parents[2] / "docs" / "rivals.md"
+TRAINED = dict(re.findall(r"^\| `(\w+)` \| (?:yes|no) \| `([^`]+)` \|$", PAGE.read_text(), re.MULTILINE))
 
 
 @pytest.mark.parametrize("make", [L2PModel, SinglePromptModel])
@@ -48,3 +57,15 @@ def test_each_pass_is_augmented_anew_and_all_depends_on_the_seed(vit, images):
 def test_wrong_options(vit, option, error, message):
     with pytest.raises(error, match=message):
         L2PModel(vit, **option)
+
+
+@pytest.mark.parametrize("make", [L2PModel, DualPromptModel, CODAPromptModel, MVPModel, SinglePromptModel])
+def test_the_page_says_how_much_is_trained(small_vit, images, make):
+    model = make(small_vit, passes=1, augment="none")
+    model.learn(images[:7], list(range(7)))
+    trained = sum(len(p) * p[0].numel() for p in model.prompts.parameters())
+    # A cosine head has no use for its bias, which has no moments then.
+    trained += sum(
+        model.head.used(n)[0].numel() * 7 for n, p in model.head.named_parameters() if model.optimizer.state[p]
+    )
+    assert trained == eval(TRAINED[make.__name__.removesuffix("Model")], {"D": small_vit.embed_dim, "C": 7})

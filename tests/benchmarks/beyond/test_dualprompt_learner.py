@@ -16,7 +16,7 @@ def groups():
 
 
 def views_of(vit, groups):
-    return Views(PromptableViT(vit, inputs="normalised"), PromptableViT(vit).prepare, groups, 3)
+    return Views(lambda normalise: PromptableViT(vit, normalise=normalise), groups)
 
 
 def test_the_first_row_is_dualprompt_as_it_is_here(vit, groups):
@@ -49,8 +49,8 @@ def test_every_row_changes_what_is_learned(vit, groups):
 def test_one_adam_moves_absent_classes(vit, groups):
     moved = []
     for dense in (False, True):
-        learner = Learner(PromptableViT(vit, inputs="normalised"), 10, OURS._replace(dense=dense), 0)
-        batch = next(iter(views_of(vit, groups)(0, "normalised", True)))
+        learner = Learner(PromptableViT(vit), 10, OURS._replace(dense=dense), 0)
+        batch = views_of(vit, groups).batches(0, "backbone", True)[0]
         learner.step(*batch, batch[1])
         before = learner.weight.detach().clone()
         absent = int(batch[1][0])
