@@ -3,6 +3,7 @@
 import warnings
 from collections import Counter
 from collections.abc import Hashable
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -83,5 +84,6 @@ class CapturedCalls:
             if self.required:
                 raise RuntimeError(f"capture=True, but {problem}") from error
             warnings.warn(f"{problem}; it runs slower without", stacklevel=2)
-        torch.cuda.empty_cache()  # without the error, whose frames hold what was made before memory ran out
+        with suppress(RuntimeError):  # which some versions raise when a capture could not be ended
+            torch.cuda.empty_cache()  # without the error, whose frames hold what was made before memory ran out
         return None

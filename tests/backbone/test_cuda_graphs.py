@@ -146,9 +146,14 @@ def call_until_captured(calls, function, x=None):
     return calls("function", function, x, x)
 
 
+def emptied():
+    raise RuntimeError("captures_underway.empty() INTERNAL ASSERT FAILED")  # after a capture that could not be ended
+
+
 def test_a_capture_that_fails_warns_once_and_leaves_the_stream_as_it_was(calls, cuda, monkeypatch):
     monkeypatch.setattr(torch.cuda, "unsafe_call", cuda.unsafe_call, raising=False)
     stream = torch.cuda.current_stream()
+    cuda.on_emptied = emptied
     with pytest.warns(UserWarning, match="due to a previous error during capture"):
         assert call_until_captured(calls, forbidden)[0].tolist() == [3, 3]
     assert torch.cuda.current_stream() is stream
@@ -304,3 +309,63 @@ def test_on_cuda_replays_equal_eager(vit, images, labels, options):
     assert models[1].backbone._captured._graphs
     torch.testing.assert_close(models[1].pool.prompts, models[0].pool.prompts, rtol=1e-3, atol=1e-3)
     torch.testing.assert_close(models[1](images), models[0](images), rtol=1e-2, atol=1e-2)
+
+
+def asks_the_device(x, y):
+    assert not torch.cuda.is_current_stream_capturing() or x.sum().item()
+    return double(x, y)
+
+
+def takes_too_much(x, y):
+    if torch.cuda.is_current_stream_capturing():
+        torch.empty(2 * torch.cuda.mem_get_info()[1], dtype=torch.uint8, device="cuda")
+    return double(x, y)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("function", [asks_the_device, takes_too_much])
+def test_on_cuda_a_capture_that_fails_leaves_nothing_behind(function):
+    calls, x, stream = CapturedCalls(), torch.ones(2, device="cuda"), torch.cuda.current_stream()
+    with pytest.warns(UserWarning, match="could not be captured"):
+        assert call_until_captured(calls, function, x)[0].tolist() == [3, 3]
+    assert torch.cuda.current_stream() == stream
+    for call in range(AFTER + 3):  # another one can be captured
+        assert calls("double", double, x + call, x)[0].tolist() == [3 + 2 * call] * 2
+    assert len([graph for graph in calls._graphs.values() if graph is not None]) == 1
+
+
+@pytest.mark.gpu
+def test_on_cuda_threads_that_pin_memory_disturb_no_capture():
+    def beside_a_thread(x, y):
+        pinned = threading.Thread(target=lambda: [torch.ones(2**20).pin_memory().cuda(non_blocking=True)] * 3)
+        pinned.start()
+        pinned.join()
+        return double(x, y)
+
+    calls = CapturedCalls(required=True)
+    call_until_captured(calls, beside_a_thread, torch.ones(2, device="cuda"))
+    assert all(calls._graphs.values())
+
+
+@pytest.mark.gpu
+def test_on_cuda_graphs_forget_and_go_on():
+    calls = CapturedCalls(required=True)
+    for call in range(AFTER + 4):
+        x, y = torch.full((3,), float(call), device="cuda"), torch.ones(3, device="cuda", requires_grad=True)
+        (z,) = calls("product", lambda x, y: (x * y,), x, y)
+        z.sum().backward()
+        assert z.tolist() == y.grad.tolist() == [call] * 3
+        calls.wipe()
+    [graph] = calls._graphs.values()
+    assert not any(tensor.any() for tensor in (*graph.inputs, *graph.outputs, *graph.grads))
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two CUDA devices")
+def test_on_the_second_cuda_device():
+    calls = CapturedCalls(required=True)
+    for device in ("cuda:0", "cuda:1"):
+        for call in range(AFTER + 3):
+            x = torch.full((2,), float(call), device=device)
+            assert calls("double", double, x, torch.ones_like(x))[0].tolist() == [2 * call + 1] * 2
+    assert len(calls._graphs) == 2 and torch.cuda.current_device() == 0

@@ -182,3 +182,15 @@ def test_what_the_optimiser_remembers_goes_where_the_model_goes(small_vit, image
     state = model.optimizer.state[model.pool.prompts]
     model.to("meta")
     assert model.device.type == "meta" and state and all(tensor.is_meta for tensor in state.values())
+
+
+@pytest.mark.gpu
+def test_on_cuda_a_model_goes_on_that_began_on_the_cpu(small_vit, images, labels):
+    models = [F2OCLModel(deepcopy(small_vit), prompt_length=2) for _ in range(2)]
+    for step in range(6):
+        for model in models:
+            model.learn(images, labels)
+        if step == 1:
+            models[1].to("cuda")
+    assert models[1].device.type == "cuda"
+    torch.testing.assert_close(models[1].pool.prompts.cpu(), models[0].pool.prompts, rtol=1e-3, atol=1e-3)

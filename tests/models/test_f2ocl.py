@@ -226,7 +226,8 @@ def test_a_step_costs_the_rows_of_the_batch_not_of_the_pool(vit, images):
 
 @pytest.mark.gpu
 def test_cuda_equals_cpu_and_never_waits_for_the_host(vit, images, labels):
-    cpu, cuda = F2OCLModel(vit, prompt_length=3), F2OCLModel(vit, prompt_length=3).cuda()
+    cpu, cuda = (F2OCLModel(deepcopy(vit), prompt_length=3) for _ in range(2))
+    cuda.cuda()
     cpu.learn(images, labels)
     batch = cuda.begin_batch(images.cuda(), labels)
     torch.cuda.set_sync_debug_mode("error")

@@ -1,5 +1,7 @@
 """A mini-batch fetched by one index is the one that is fetched image by image."""
 
+from copy import deepcopy
+
 import pytest
 import torch
 from avalanche.benchmarks.utils import DataAttribute, as_classification_dataset, as_taskaware_classification_dataset
@@ -85,6 +87,6 @@ def test_on_cuda_a_stream_of_images_there_is_learned_as_one_of_images_here(vit):
     data, accuracies = load("digits", train_per_class=5, test_per_class=5), []
     for where in (data, data.to("cuda")):
         evaluator = EvaluationPlugin(*f2ocl_metrics())
-        strategy = ViTNCM(backbone=vit, evaluator=evaluator, device="cuda", precision="float32")
+        strategy = ViTNCM(backbone=deepcopy(vit), evaluator=evaluator, device="cuda", precision="float32")
         accuracies.append(run_online(strategy, class_incremental_stream(where, groups=2), progress=False).A_n)
     assert accuracies[0] == accuracies[1] > 0.5
