@@ -49,8 +49,8 @@ class RidgeHead(SecondMomentHead):
     """Linear regression of one-hot labels, without intercept, a class's output in units of its root mean square.
 
     Least squares sees rare classes so seldom that it hardly answers for them. Hence each output is divided by its root
-    mean square over the samples so far, which the sums give. It is this that lifts the head above RanPAC's classifier;
-    generalised cross-validation needs no held-out samples, but chooses penalties that are no better.
+    mean square over the samples so far, which the sums give. It is this that lifts the head above RanPAC's classifier,
+    where it is above; generalised cross-validation needs no held-out samples, but its penalties are seldom better.
 
     Solving takes ``O(P**3)`` for P features, ``O(P N**2)`` for N samples up to P / 4: measured on one core of a server,
     see benchmarks/README.md. Beyond P / 8 samples, where predictions and mini-batches take turns, a solution is kept
