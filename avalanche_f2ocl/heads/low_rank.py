@@ -7,9 +7,9 @@ PIVOTS = 32
 """Columns that are taken at a time."""
 LARGEST_SHARE = 4
 """Samples are few if there are at most as many as features over this."""
-ALIKE = 1e-6
+ALIKE = 1e-2
 """Of the largest eigenvalue of some columns, below which their difference is left to other columns."""
-ROUNDING = 1e-13
+ROUNDING = 1e-12
 """Of the moment's trace, what counts as nothing."""
 
 
