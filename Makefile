@@ -2,7 +2,7 @@
 PYTHON ?= python3
 RUN = .venv/bin/python
 
-.PHONY: demo test test-oldest docs dist test-sdist clean
+.PHONY: demo test test-app test-oldest docs dist test-sdist clean
 
 demo: .venv/.installed
 	$(RUN) -W "ignore:no QP solver" examples/quickstart.py
@@ -11,6 +11,11 @@ test: .venv/.installed-test
 	.venv/bin/ruff check .
 	.venv/bin/mypy
 	OMP_NUM_THREADS=1 $(RUN) -m pytest -n 2 --dist worksteal
+
+# The page of `f2ocl app` in Chromium, which has to be there (Debian: apt install chromium).
+test-app: .venv/.installed-test
+	$(RUN) -m pip install --quiet --disable-pip-version-check -e '.[app]' playwright
+	$(RUN) -m pytest tests/app
 
 # The lower bounds of setup.cfg, in a venv of their own.
 test-oldest:

@@ -21,7 +21,8 @@ MAY_IMPORT = {
     "baselines": {"ground", "state", "backbone", "heads", "models", "strategies"},
     "evaluation": {"ground", "metrics", "datasets", "streams", "strategies"},
     "rehearsal": {"ground", "models"},
-    "cli": {"ground", "backbone", "models", "datasets"},
+    "app": {"ground", "models", "datasets"},
+    "cli": {"ground", "backbone", "models", "datasets", "app"},
     "testing": {
         "ground", "state", "heads", "models", "strategies", "datasets", "streams", "metrics", "rehearsal",
     },

@@ -127,6 +127,18 @@ def _parser() -> argparse.ArgumentParser:
     counts = command("counts", "How many images of each class it has learned: a line each.")
     counts.add_argument("file", type=Path)
     _add_corrections(command, common)
+
+    app = command("app", "Teach a model by pictures on a page in the browser.")
+    app.add_argument("file", type=Path, help="what is known already, and where it is saved; it need not be there")
+    app.add_argument("--method", choices=("best", "f2ocl", "vit-ridge", "vit-ncm"), help="of a new file; as for train")
+    app.add_argument("--backbone", help="of a new file; timm name, or micro_vit; default as for train")
+    app.add_argument("--image-size", type=_positive, help="of a new file; side in pixels; default the backbone's")
+    app.add_argument("--with-backbone", action="store_true", help="put the frozen weights into the file as well")
+    app.add_argument("--weights", help="local checkpoint of the backbone")
+    app.add_argument("--device", help="default CUDA if there is one, else CPU")
+    app.add_argument("--host", default="127.0.0.1", help="0.0.0.0 lets other machines in; default this one alone")
+    app.add_argument("--port", type=_positive, help="default the first that is free from 7860 on")
+    app.add_argument("--open", action="store_true", help="open the browser")
     return parser
 
 
@@ -177,13 +189,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     args = _parser().parse_args(argv)
     # Not before the arguments are right: torch takes seconds.
-    from avalanche_f2ocl.cli import correct, counts, evaluate, export, info, predict, train
+    from avalanche_f2ocl.cli import app, correct, counts, evaluate, export, info, predict, train
     from avalanche_f2ocl.cli.formats import print_result
     from avalanche_f2ocl.cli.stopping import Stopped
     from avalanche_f2ocl.models.class_names import UnknownClass
 
     modules: Any = {"train": train, "eval": evaluate, "predict": predict, "info": info, "export": export}
-    modules["counts"] = counts
+    modules |= {"counts": counts, "app": app}
     module = modules.get(args.command, correct)
     if hasattr(sys.stdout, "reconfigure"):  # names of files may hold what is no text
         sys.stdout.reconfigure(errors="surrogateescape" if os.name == "posix" else "backslashreplace")

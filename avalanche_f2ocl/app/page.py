@@ -1,0 +1,106 @@
+"""The page: pictures, names and buttons before a teacher."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from avalanche_f2ocl.app.teacher import Answer, Teacher
+
+if TYPE_CHECKING:
+    from gradio import Blocks
+
+NONE_OF_THESE = "none of these"
+
+
+def make_page(teacher: Teacher) -> "Blocks":
+    """A page of Gradio's for one teacher, whoever opens it.
+
+    Raises:
+        ImportError: Gradio is not installed.
+    """
+    import gradio as gr
+
+    with gr.Blocks(title="Teach a model", analytics_enabled=False, delete_cache=(600, 600)) as page:
+        gr.Markdown(
+            f"## Teach a model\nDrop pictures, name what they show, and it knows them. File: `{teacher.path.name}`"
+        )
+        with gr.Row():
+            with gr.Column(scale=3):
+                pictures = gr.Gallery(
+                    label="Pictures", type="filepath", interactive=True, columns=6, height=300, elem_id="pictures",
+                    sources=["upload", "webcam", "clipboard"],
+                )  # fmt: skip
+                with gr.Row():
+                    name = gr.Dropdown(
+                        label="They show", allow_custom_value=True, elem_id="name",
+                        info="A new class or a known one. What was taught under another name is corrected.",
+                    )  # fmt: skip
+                    teach = gr.Button("Teach", variant="primary", elem_id="teach")
+                answers = gr.Dataframe(
+                    label="What the model takes them for", headers=["picture", "class", "next likeliest"],
+                    interactive=False, elem_id="answers",
+                )  # fmt: skip
+                sure = gr.Slider(0, 1, 0.5, step=0.05, label=f"Below this probability: {NONE_OF_THESE}", elem_id="sure")
+            with gr.Column(scale=2):
+                message = gr.Textbox(label="Done", interactive=False, elem_id="message")
+                counts = gr.Dataframe(
+                    label="Classes", headers=["class", "pictures"], interactive=False, elem_id="counts"
+                )
+                chosen = gr.Dropdown(label="Class", elem_id="chosen")
+                with gr.Row():
+                    new_name = gr.Textbox(label="New name", elem_id="new-name")
+                    rename = gr.Button("Rename", elem_id="rename")
+                    forget = gr.Button("Forget", variant="stop", elem_id="forget")
+                with gr.Row():
+                    undo = gr.Button("Undo", elem_id="undo")
+                    save = gr.Button("Save", elem_id="save")
+                    download = gr.DownloadButton("Download", elem_id="download", interactive=False)
+
+        shown = [message, answers, counts, name, chosen, undo, save]
+
+        def then(act: Callable[..., str]) -> Callable[..., list[Any]]:
+            """An event's function: does something, and shows what is different; errors are shown, too."""
+
+            def event(files: Any, limit: float, *given: Any) -> list[Any]:
+                try:
+                    told = act([file for file, _ in files or []], *given)
+                except (KeyError, OSError, RuntimeError, ValueError) as error:
+                    raise gr.Error(str(error), duration=10, print_exception=False) from error
+                return [told, *_now(teacher, files, limit)]
+
+            return event
+
+        for button, act, given in (
+            (teach.click, lambda files, name: teacher.teach(files, name or ""), [name]),
+            (rename.click, lambda files, old, new: teacher.rename(old or "", new), [chosen, new_name]),
+            (forget.click, lambda files, name: teacher.forget(name or ""), [chosen]),
+            (undo.click, lambda files: teacher.undo(), []),
+            (pictures.change, lambda files: "", []),
+            (sure.release, lambda files: "", []),
+            (page.load, lambda files: "", []),
+        ):
+            button(then(act), [pictures, sure, *given], shown)
+        saved = save.click(then(lambda files: teacher.save()), [pictures, sure], shown)
+        saved.success(lambda: gr.update(value=str(teacher.path), interactive=True), None, download)
+    return page
+
+
+def _now(teacher: Teacher, files: Any, sure: float) -> list[Any]:
+    """What the page shows: answers, counts, the choices of both lists, and what the buttons for undo and saving are."""
+    from gradio import update
+
+    counts = teacher.counts
+    given = teacher.ask([file for file, _ in files or []], sure) if counts else []
+    save = {"value": "Save", "variant": "secondary"} if teacher.saved else {"value": "Save now", "variant": "primary"}
+    return [
+        [[number, *_row(answer)] for number, answer in enumerate(given, 1)],
+        [list(count) for count in counts.items()],
+        update(choices=list(counts)),
+        update(choices=list(counts), value=next(reversed(counts), None)),
+        update(interactive=teacher.can_undo),
+        update(**save),
+    ]
+
+
+def _row(answer: Answer) -> list[str]:
+    shown = [f"{name} {100 * share:.0f} %" for name, share in answer.classes]
+    return [shown[0], ", ".join(shown[1:])] if answer.known else [NONE_OF_THESE, ", ".join(shown)]
