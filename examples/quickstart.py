@@ -37,9 +37,15 @@ print("A_n: accuracy over all groups at the end (%). F_n: forgetting. A_k: how o
 print("UB: A_n if every key were right. random_key: A_n under prompts of random classes.\n")
 
 gain = {name: 100 * (result.A_n - results["ViT-NCM"].A_n) for name, result in results.items()}
-print(f"F2OCL, the paper's method, is {gain['F2OCL']:+.1f} points from ViT-NCM. Its prompts have a say only where they")
-print("tell classes apart better than the frozen backbone, as on a hundred classes and a larger backbone.")
-print(f"The recommended settings, F2OCLStrategy.best(), are {gain['recommended']:+.1f} points from it: see README.md.")
+print(f"Against ViT-NCM: F2OCL {gain['F2OCL']:+.1f} points, recommended settings {gain['recommended']:+.1f} points.")
+print("F2OCL's prompts are used only where they tell classes apart better than the frozen backbone does,")
+print("as they do with a hundred classes and a larger backbone: see docs/results.md.")
 
 plot_accuracy_matrices(results, args.figure)
-print(f"\nAccuracy matrices: {args.figure}")
+print(f"""
+The picture {args.figure} shows the accuracy on each group after training on each.
+
+What to do next:
+  your own pictures    .venv/bin/f2ocl train pictures --out learned.safetensors
+  in Python            docs/first_hour.md
+  other methods        python -m benchmarks.compare --dataset digits --backbone micro_vit""")
