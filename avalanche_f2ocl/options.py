@@ -168,3 +168,5 @@ class HeadOptions(Options):
         for name in ("ridge", "gamma"):
             if getattr(self, name) is not None:
                 check_positive(name, getattr(self, name))
+        if self.ridge is not None and isinstance(self.head, str) and self.head != "ridge":
+            raise ValueError(f"ridge={self.ridge!r}: head={self.head!r} has no penalty; it is for head='ridge'")

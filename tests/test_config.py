@@ -55,3 +55,9 @@ def test_a_frozen_backbone_has_features_of_one_pass_only():
     assert choices(FrozenConfig)["head_features"] == allowed and FrozenConfig().head_features == "q"
     with pytest.raises(ValueError, match="head_features='z': allowed are 'q', 'layers', 'class_tokens', 'fused'"):
         FrozenConfig(head_features="z")
+
+
+@pytest.mark.parametrize("head", ["ncm", "lda"])
+def test_a_penalty_is_for_ridge_regression(head):
+    with pytest.raises(ValueError, match=f"ridge=1.0: head='{head}' has no penalty"):
+        F2OCLConfig(head=head, ridge=1.0)
