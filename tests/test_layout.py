@@ -13,7 +13,7 @@ MAY_IMPORT = {
     "state": {"ground"},
     "backbone": {"ground"},
     "heads": {"ground", "state", "backbone"},
-    "models": {"ground", "state", "backbone", "heads"},
+    "models": {"ground", "state", "backbone", "heads", "datasets"},
     "metrics": {"ground"},
     "datasets": {"ground"},
     "streams": {"ground", "datasets"},

@@ -39,7 +39,7 @@ class ImagePreparation(nn.Module):
         """``(B, C, H, W)`` uint8 or float in [0, 1] -> ``(B, 3, S, S)`` float32."""
         if self.inputs == "normalised":
             return images.float()
-        images = images.float() / 255 if images.dtype == torch.uint8 else images.float()
+        images = _in_unit(images)
         side = self.fit.image_size
         if images.shape[-2:] != (side, side):
             images = self._fitted(images)
@@ -48,6 +48,12 @@ class ImagePreparation(nn.Module):
                 return (images.clamp_(0, 1) - self.mean).div_(self.std)
             images = images.clamp(0, 1)  # bicubic overshoots
         return (images - self.mean) / self.std
+
+    def fitted(self, images: Tensor) -> Tensor:
+        """``(B, C, H, W)`` uint8 or float in [0, 1], fitted and not normalised: ``(B, C, S, S)`` float32."""
+        side = self.fit.image_size
+        images = _in_unit(images)
+        return images if images.shape[-2:] == (side, side) else self._fitted(images).clamp(0, 1)
 
     def _fitted(self, images: Tensor) -> Tensor:
         side, place = self.fit.image_size, self.fit.place(images.shape[-1], images.shape[-2])
@@ -61,6 +67,10 @@ class ImagePreparation(nn.Module):
         if size == (side, side):
             return images
         return images[..., place.top : place.top + side, place.left : place.left + side]
+
+
+def _in_unit(images: Tensor) -> Tensor:
+    return images.float() / 255 if images.dtype == torch.uint8 else images.float()
 
 
 def enlarged(images: Tensor, zoom: float) -> Tensor:

@@ -20,6 +20,7 @@ from avalanche_f2ocl.checks import check_labels
 from avalanche_f2ocl.models.batch import TrainingBatch
 from avalanche_f2ocl.models.class_names import ids_of, one_each
 from avalanche_f2ocl.models.corrections import Corrections
+from avalanche_f2ocl.models.inputs import Images
 from avalanche_f2ocl.models.lock import ModelLock
 from avalanche_f2ocl.options import DEFAULT_BACKBONE, EncoderOptions
 from avalanche_f2ocl.signatures import SpelledOut
@@ -164,11 +165,11 @@ class BaseModel(SpelledOut, Corrections):
             loss.backward()
             optimizer.step()
 
-    def learn(self, images: Tensor, labels: Labels | None = None, *, label: int | str | None = None) -> None:
+    def learn(self, images: Images, labels: Labels | None = None, *, label: int | str | None = None) -> None:
         """One online update, also under ``no_grad`` or ``inference_mode``. If it raises, the model is unchanged.
 
         Args:
-            images: ``(B, C, H, W)`` as in :meth:`forward`.
+            images: ``(B, C, H, W)``, paths, PIL images or arrays as in :meth:`forward`.
             labels: ``(B,)`` class ids, any integers; or names: those in ``class_names``, and for a new one the next id.
                 A single id or name is that of all images.
             label: the same of all images, in place of ``labels``.
@@ -183,9 +184,9 @@ class BaseModel(SpelledOut, Corrections):
             >>> model.class_names
             {0: 'cat', 1: 'dog'}
         """
-        self.check(images)
+        batch = self.batch_of(images)
         with self.lock, torch.inference_mode(False), torch.enable_grad(), self.undo(self.optimizer) as undo:
-            self._learn(images, one_each(labels, label, len(images)), undo)
+            self._learn(batch, one_each(labels, label, len(batch)), undo)
 
     def _learn(self, images: Tensor, labels: Any, undo: Undo) -> None:
         undo.save_attributes(self, "_class_names")

@@ -12,6 +12,7 @@ from avalanche_f2ocl.backbone.vit import PromptableViT
 from avalanche_f2ocl.checks import check_images
 from avalanche_f2ocl.heads.calibration import Calibration
 from avalanche_f2ocl.heads.head import Head
+from avalanche_f2ocl.models.inputs import Images, image_batch
 from avalanche_f2ocl.models.lock import ModelLock
 from avalanche_f2ocl.state.class_table import ClassTable
 
@@ -80,16 +81,23 @@ class Predictor(nn.Module, ABC):
         """Where the model is."""
         return self.classes.ids.device
 
+    def batch_of(self, images: Images) -> Tensor:
+        """Images of every form as a tensor ``(B, C, H, W)``, checked; raises as :meth:`forward`."""
+        batch = image_batch(images, self.backbone.prepare)
+        self.check(batch)
+        return batch
+
     def check(self, images: Tensor) -> None:
         """Raises ``TypeError`` or ``ValueError`` unless the model can take ``images``."""
         check_images(images, self.backbone.prepare.inputs, self.backbone.image_size)
 
     @torch.no_grad()
-    def forward(self, images: Tensor) -> Tensor:
+    def forward(self, images: Images) -> Tensor:
         """Scores images, each by itself: the rest of the mini-batch has no say.
 
         Args:
-            images: ``(B, C, H, W)``, uint8 of any size or floats in [0, 1], one or three channels.
+            images: ``(B, C, H, W)``, uint8 of any size or floats in [0, 1], one or three channels; or paths, PIL images
+                and arrays, one or several, see :func:`avalanche_f2ocl.models.inputs.image_batch`.
 
         Returns:
             ``(B, C)`` float32, column i for class ``class_ids[i]``.
@@ -97,11 +105,11 @@ class Predictor(nn.Module, ABC):
         Raises:
             TypeError, ValueError: see :func:`avalanche_f2ocl.checks.check_images`.
         """
-        self.check(images)
+        images = self.batch_of(images)
         with self.lock:
             return self.predict_batch(images.to(self.device)).logits
 
-    def predict(self, images: Tensor) -> Tensor:
+    def predict(self, images: Images) -> Tensor:
         """The class ids of images ``(B, C, H, W)``: ``(B,)`` int64.
 
         Raises:
@@ -112,7 +120,7 @@ class Predictor(nn.Module, ABC):
             self._check_learned()
             return self.class_ids[self(images).argmax(1)]
 
-    def predict_proba(self, images: Tensor, temperature: float | None = None) -> Tensor:
+    def predict_proba(self, images: Images, temperature: float | None = None) -> Tensor:
         """Softmax of the logits over a temperature.
 
         Without one it is that under which each mini-batch would have been predicted best before it was learned: of
@@ -151,7 +159,7 @@ class Predictor(nn.Module, ABC):
             return (logits / calibration.temperature(self.temperature).to(logits)).softmax(1)
         return (logits / (self.temperature if temperature is None else temperature)).softmax(1)
 
-    def topk(self, images: Tensor, k: int = 5) -> tuple[Tensor, Tensor]:
+    def topk(self, images: Images, k: int = 5) -> tuple[Tensor, Tensor]:
         """The k likeliest classes of each image.
 
         Args:

@@ -10,6 +10,7 @@ from torch import Tensor
 from avalanche_f2ocl.checks import check_labels
 from avalanche_f2ocl.models.base import BaseModel, Labels
 from avalanche_f2ocl.models.class_names import ids_of, one_each
+from avalanche_f2ocl.models.inputs import Images
 from avalanche_f2ocl.state.rows import ClassRows
 
 
@@ -20,7 +21,7 @@ class Unlearning(BaseModel):
     def take_out(self, batch: Any) -> None:
         """Takes a mini-batch that was learned out of everything that is a sum."""
 
-    def unlearn(self, images: Tensor, labels: Labels | None = None, *, label: int | str | None = None) -> None:
+    def unlearn(self, images: Images, labels: Labels | None = None, *, label: int | str | None = None) -> None:
         """Takes images out that were learned with these labels. If it raises, the model is unchanged.
 
         Class means, second moments, keys that are means, and what they were judged by (how many different images there
@@ -51,14 +52,14 @@ class Unlearning(BaseModel):
             >>> model.class_names, model.class_counts
             ({0: 'cat'}, {0: 1})
         """
-        self.check(images)
+        batch = self.batch_of(images)
         with self.lock:
-            labels = self._learned_ids(one_each(labels, label, len(images)), len(images))
+            labels = self._learned_ids(one_each(labels, label, len(batch)), len(batch))
             with torch.inference_mode(False), torch.no_grad(), self.undo(self.optimizer) as undo:
-                self._unlearn(images.to(self.device), labels, undo)
+                self._unlearn(batch.to(self.device), labels, undo)
             self._forget_empty(labels)
 
-    def relabel(self, images: Tensor, labels: Labels, new_labels: Labels) -> None:
+    def relabel(self, images: Images, labels: Labels, new_labels: Labels) -> None:
         """Gives learned images other labels: :meth:`unlearn`, then :meth:`learn`. If it raises, nothing has changed.
 
         Args:
@@ -78,12 +79,12 @@ class Unlearning(BaseModel):
             >>> model.class_names, model.class_counts
             ({0: 'cat', 1: 'dog'}, {0: 2, 1: 1})
         """
-        self.check(images)
+        batch = self.batch_of(images)
         with self.lock:
-            old = self._learned_ids(one_each(labels, None, len(images)), len(images))
+            old = self._learned_ids(one_each(labels, None, len(batch)), len(batch))
             with torch.inference_mode(False), torch.enable_grad(), self.undo(self.optimizer) as undo:
-                self._unlearn(images.to(self.device), old, undo)
-                self._learn(images, one_each(new_labels, None, len(images)), undo)
+                self._unlearn(batch.to(self.device), old, undo)
+                self._learn(batch, one_each(new_labels, None, len(batch)), undo)
             self._forget_empty(old)
 
     def merge(self, which: int | str, into: int | str) -> None:
