@@ -49,7 +49,13 @@ __all__ = list(_HOMES)
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    try:
+        value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    except ModuleNotFoundError as error:
+        if error.name != "avalanche":
+            raise
+        message = f"{__name__}.{name} needs Avalanche, which is not installed: pip install avalanche-lib"
+        raise ModuleNotFoundError(message, name=error.name) from error
     globals()[name] = value
     return value
 

@@ -22,3 +22,16 @@ def test_other_names_are_not():
         avalanche_f2ocl.nonsense  # noqa: B018
     with pytest.raises(ImportError):
         from avalanche_f2ocl import nonsense  # noqa: F401
+
+
+@pytest.mark.parametrize(
+    "missing, said", [("avalanche", "F2OCLStrategy needs Avalanche.*pip install avalanche-lib"), ("timm", "^none$")]
+)
+def test_where_avalanche_is_missing_that_is_said(missing, said, monkeypatch):
+    def fail(module):
+        raise ModuleNotFoundError("none", name=missing)
+
+    monkeypatch.delitem(vars(avalanche_f2ocl), "F2OCLStrategy", raising=False)
+    monkeypatch.setattr(avalanche_f2ocl, "import_module", fail)
+    with pytest.raises(ModuleNotFoundError, match=said):
+        from avalanche_f2ocl import F2OCLStrategy  # noqa: F401
