@@ -23,8 +23,15 @@ def same_draws():
 
 
 @pytest.fixture(scope="session")
-def vit():
+def trained_vit():
+    """The bundled ViT, for tests that ask for accuracy."""
     return load_vit("micro_vit")
+
+
+@pytest.fixture(scope="session")
+def vit(trained_vit):
+    """Folders whose tests only compare states and answers have the small one under this name: a tenth of the time."""
+    return trained_vit
 
 
 @pytest.fixture(scope="session")

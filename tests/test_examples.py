@@ -1,11 +1,8 @@
 """The examples as a user runs them, with few images."""
 
 import json
-import os
 import re
 import runpy
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -84,17 +81,9 @@ def test_online_cifar100_says_what_helps(small_zip, run, capfd):
         with pytest.raises(SystemExit) as left:
             run("online_cifar100.py", *options)
         said = f"{left.value.code}{capfd.readouterr().err}"
-        assert left.value.code != 0 and message in said
+        assert left.value.code != 0 and message in said and "Traceback" not in said
         if "--methods" not in options:
             assert "--data FOLDER_OR_ZIP" in said and "--backbone micro_vit" in said
-
-
-def test_online_cifar100_fails_without_a_traceback(tmp_path):
-    done = subprocess.run(
-        [sys.executable, EXAMPLES / "online_cifar100.py", "--data", "nowhere.zip"],
-        capture_output=True, text=True, cwd=tmp_path, env=os.environ | {"HF_HUB_OFFLINE": "1"}, timeout=300,
-    )  # fmt: skip
-    assert done.returncode != 0 and "no such path" in done.stderr and "Traceback" not in done.stderr
 
 
 def test_compare_with_avalanche(run):

@@ -25,11 +25,11 @@ def by_hand(model, images, labels, batch_size=10):
 
 
 @pytest.mark.parametrize("make", [ViTNCM, lambda **o: F2OCLStrategy(prompt_length=3, **o)], ids=["vit-ncm", "f2ocl"])
-def test_equals_the_loop_written_out(make, vit, stream):
+def test_equals_the_loop_written_out(make, trained_vit, stream):
     prequential = PrequentialAccuracy()
-    strategy = make(backbone=vit, plugins=[prequential], evaluator=None)
+    strategy = make(backbone=trained_vit, plugins=[prequential], evaluator=None)
     train_online(strategy, stream.train_stream)
-    expected = by_hand(make(backbone=vit, evaluator=None).model, *as_tensors(stream.train_stream[0]))
+    expected = by_hand(make(backbone=trained_vit, evaluator=None).model, *as_tensors(stream.train_stream[0]))
     assert 0.2 < expected < 0.9 and prequential.samples == 80
     assert prequential.result() == pytest.approx(expected)
 

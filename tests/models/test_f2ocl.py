@@ -28,13 +28,13 @@ def split(images, labels, size=4):
 
 
 @pytest.fixture(params=OPTIONS, ids=str)
-def any_model(request, vit):
-    return F2OCLModel(vit, prompt_length=3, **request.param)
+def any_model(request, small_vit):
+    return F2OCLModel(small_vit, prompt_length=3, **request.param)
 
 
 @pytest.mark.parametrize("options", [{}, {"prompt_assignment": "shared"}, {"max_drift": 1e-6}], ids=str)
-def test_heads_are_compared_before_the_prompt_sees_the_labels(vit, images, labels, options, monkeypatch):
-    model, judged = F2OCLModel(vit, prompt_length=3, **options), []
+def test_heads_are_compared_before_the_prompt_sees_the_labels(small_vit, images, labels, options, monkeypatch):
+    model, judged = F2OCLModel(small_vit, prompt_length=3, **options), []
     monkeypatch.setattr(model.head, "judge", lambda vectors, rows: judged.append((vectors, rows)))
     for x, y in split(images, labels):
         batch = model.begin_batch(x, y)
@@ -46,8 +46,8 @@ def test_heads_are_compared_before_the_prompt_sees_the_labels(vit, images, label
         assert torch.equal(of, model.classes.rows(y))
 
 
-def test_until_prompts_have_proved_better_it_is_vit_ncm(vit, images, labels):
-    model, frozen = F2OCLModel(vit, prompt_length=3), ViTNCMModel(vit)
+def test_until_prompts_have_proved_better_it_is_vit_ncm(small_vit, images, labels):
+    model, frozen = F2OCLModel(small_vit, prompt_length=3), ViTNCMModel(small_vit)
     for x, y in split(images, labels):
         model.learn(x, y)
         frozen.learn(x, y)
@@ -57,11 +57,11 @@ def test_until_prompts_have_proved_better_it_is_vit_ncm(vit, images, labels):
 
 @pytest.mark.parametrize("assignment", ["batch", "label"])
 @pytest.mark.parametrize("passes", [1, 3])
-def test_a_step_written_out(vit, images, labels, assignment, passes):
+def test_a_step_written_out(small_vit, images, labels, assignment, passes):
     """Algorithm 1 with plain tensors, torch's Adam on one parameter per class, and Eq. 8 by hand."""
     options = dict(prompt_length=3, prompt_assignment=assignment, prompt_election="majority", passes=passes, lr_decay=0)
     options["head_features"] = "z"
-    model, naive = F2OCLModel(vit, **options), F2OCLModel(vit, **options)
+    model, naive = F2OCLModel(small_vit, **options), F2OCLModel(small_vit, **options)
     encode = naive.backbone.encode
     prompts, optimizers, keys, mu, n = {}, {}, {}, {}, {}
     for x, y in split(images, labels):
@@ -143,8 +143,8 @@ def test_the_backbone_is_unchanged_and_gets_no_gradient(any_model, images, label
     assert all(p.grad is None for p in any_model.backbone.parameters())
 
 
-def test_absent_prompts_and_their_moments_are_bit_identical_after_foreign_steps(vit, images):
-    model = F2OCLModel(vit, prompt_length=3)
+def test_absent_prompts_and_their_moments_are_bit_identical_after_foreign_steps(small_vit, images):
+    model = F2OCLModel(small_vit, prompt_length=3)
     for label in (0, 1, 2):
         model.learn(images[:4], [label] * 4)
     state = model.optimizer.state[model.pool.prompts]
@@ -157,12 +157,12 @@ def test_absent_prompts_and_their_moments_are_bit_identical_after_foreign_steps(
         assert not torch.equal(tensor[1], before[name][1]), name
 
 
-def test_same_seed_same_result_and_the_global_generator_is_left_alone(vit, images, labels):
+def test_same_seed_same_result_and_the_global_generator_is_left_alone(small_vit, images, labels):
     states = []
     for seed, noise in ((0, 1), (0, 2), (1, 1)):
         torch.manual_seed(noise)
         before = torch.random.get_rng_state()
-        model = F2OCLModel(vit, seed=seed, prompt_election="seen")
+        model = F2OCLModel(small_vit, seed=seed, prompt_election="seen")
         for x, y in split(images, labels):
             model.learn(x, y)
         assert torch.equal(torch.random.get_rng_state(), before)
@@ -179,8 +179,8 @@ def test_one_sample_and_one_class_batches(any_model, images):
 
 
 @pytest.mark.parametrize("keys", [1, 2, 5])
-def test_prompts_of_the_nearest_keys_come_nearest_first(vit, images, labels, keys):
-    model = F2OCLModel(vit, prompt_length=3, keys=keys, head_features="z")
+def test_prompts_of_the_nearest_keys_come_nearest_first(small_vit, images, labels, keys):
+    model = F2OCLModel(small_vit, prompt_length=3, keys=keys, head_features="z")
     model.learn(images, labels)
     q = model.backbone.encode(images)
     similarity = torch.cosine_similarity(q.unsqueeze(1), model.keys.vectors().unsqueeze(0), dim=2)
@@ -191,9 +191,9 @@ def test_prompts_of_the_nearest_keys_come_nearest_first(vit, images, labels, key
 
 
 @pytest.mark.parametrize("election, rows", [("sample", {0}), ("majority", {0}), ("seen", {0, 1, 2})])
-def test_which_prompts_an_election_moves(vit, images, election, rows):
+def test_which_prompts_an_election_moves(small_vit, images, election, rows):
     """Three classes seen, then mini-batches of the first alone."""
-    model = F2OCLModel(vit, prompt_length=3, prompt_election=election)
+    model = F2OCLModel(small_vit, prompt_length=3, prompt_election=election)
     model.learn(images[:6], [0, 1, 2, 0, 1, 2])
     before = model.pool.used("prompts").detach().clone()
     for _ in range(12):
@@ -202,10 +202,10 @@ def test_which_prompts_an_election_moves(vit, images, election, rows):
     assert set(moved) == rows
 
 
-def test_state_dict_restores_predictions_and_goes_on_learning(any_model, images, labels, vit):
+def test_state_dict_restores_predictions_and_goes_on_learning(any_model, images, labels, small_vit):
     for x, y in split(images[:8], labels[:8]):
         any_model.learn(x, y)
-    other = F2OCLModel(vit, config=any_model.config)
+    other = F2OCLModel(small_vit, config=any_model.config)
     other.load_state_dict(any_model.state_dict())
     assert torch.equal(other(images), any_model(images))
     other.optimizer.load_state_dict(deepcopy(any_model.optimizer.state_dict()))
@@ -215,18 +215,18 @@ def test_state_dict_restores_predictions_and_goes_on_learning(any_model, images,
     assert_same_state(learned(other), learned(any_model))
 
 
-def test_a_step_costs_the_rows_of_the_batch_not_of_the_pool(vit, images):
+def test_a_step_costs_the_rows_of_the_batch_not_of_the_pool(small_vit, images):
     """The gradient that reaches the optimiser has one row, however many classes there are."""
-    model = F2OCLModel(vit, prompt_length=2)
+    model = F2OCLModel(small_vit, prompt_length=2)
     model.add_classes(torch.arange(500))
     batch = model.begin_batch(images, torch.zeros(12, dtype=torch.int64))
     model.contrastive_loss(batch).backward()
-    assert model.pool.prompts.grad._values().shape == (1, 2, 128)
+    assert model.pool.prompts.grad._values().shape == (1, 2, 32)
 
 
 @pytest.mark.gpu
-def test_cuda_equals_cpu_and_never_waits_for_the_host(vit, images, labels):
-    cpu, cuda = (F2OCLModel(deepcopy(vit), prompt_length=3) for _ in range(2))
+def test_cuda_equals_cpu_and_never_waits_for_the_host(small_vit, images, labels):
+    cpu, cuda = (F2OCLModel(deepcopy(small_vit), prompt_length=3) for _ in range(2))
     cuda.cuda()
     cpu.learn(images, labels)
     batch = cuda.begin_batch(images.cuda(), labels)
@@ -241,7 +241,7 @@ def test_cuda_equals_cpu_and_never_waits_for_the_host(vit, images, labels):
 def head_input(model, kind, images, prompts):
     """What a head gets, written out with hooks on the blocks."""
     if kind == "ensemble":
-        none = torch.zeros(1, 0, 128)
+        none = torch.zeros(1, 0, 32)
         return torch.cat([head_input(model, "layers", images, p) for p in (prompts, none)], dim=1)
     z, q, seen = model.backbone.encode(images, prompts), model.backbone.encode(images), []
     if kind == "layers":
@@ -259,9 +259,9 @@ def head_input(model, kind, images, prompts):
 
 @pytest.mark.parametrize("kind", ["z", "q", "zq", "layers", "ensemble"])
 @pytest.mark.parametrize("head", ["ncm", "lda", "ridge"])
-def test_the_head_learns_and_scores_its_features(vit, images, labels, head, kind):
+def test_the_head_learns_and_scores_its_features(small_vit, images, labels, head, kind):
     """Under the elected prompt in training, under the nearest key's in testing."""
-    model = F2OCLModel(vit, prompt_length=3, head=head, head_features=kind, projection=0)
+    model = F2OCLModel(small_vit, prompt_length=3, head=head, head_features=kind, projection=0)
     alone = deepcopy(model.head)
     prototypes = {}
     for x, y in split(images, labels):
@@ -283,8 +283,8 @@ def test_the_head_learns_and_scores_its_features(vit, images, labels, head, kind
     assert len(model.prototypes.used("counts")) == len(model.class_ids) == 3
 
 
-def test_features_without_prompts_cost_one_forward_pass(vit, images, labels, monkeypatch):
-    model = F2OCLModel(vit, prompt_length=3, head="lda", head_features="q")
+def test_features_without_prompts_cost_one_forward_pass(small_vit, images, labels, monkeypatch):
+    model = F2OCLModel(small_vit, prompt_length=3, head="lda", head_features="q")
     model.learn(images, labels)
     original, encoded = model.backbone.encode_tokens, []
     monkeypatch.setattr(model.backbone, "encode_tokens", lambda *a, **k: (encoded.append(1), original(*a, **k))[1])
@@ -293,9 +293,9 @@ def test_features_without_prompts_cost_one_forward_pass(vit, images, labels, mon
 
 
 @pytest.mark.parametrize("passes", [1, 2])
-def test_a_shared_prompt_is_trained_on_every_minibatch_and_used_for_every_image(vit, images, labels, passes):
+def test_a_shared_prompt_is_trained_on_every_minibatch_and_used_for_every_image(small_vit, images, labels, passes):
     """The loss, torch's Adam with a step size of lr / t, and the prototypes, written out."""
-    model = F2OCLModel(vit, prompt_length=3, prompt_assignment="shared", passes=passes, head_features="z")
+    model = F2OCLModel(small_vit, prompt_length=3, prompt_assignment="shared", passes=passes, head_features="z")
     encode = model.backbone.encode
     prompt = torch.nn.Parameter(model.pool.prompts.detach().clone())
     adam, classes, seen, steps = torch.optim.Adam([prompt], lr=0.1), [], {}, 0

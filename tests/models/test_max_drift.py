@@ -33,9 +33,9 @@ def test_embeddings_without_spread_give_no_nan():
 
 @pytest.mark.parametrize("assignment", ["batch", "shared"])
 @pytest.mark.parametrize("passes, zoom", [(1, 1.0), (2, 1.6)])
-def test_moves_add_up_until_the_prompt_stops(vit, images, labels, assignment, passes, zoom):
+def test_moves_add_up_until_the_prompt_stops(small_vit, images, labels, assignment, passes, zoom):
     options = dict(prompt_length=3, prompt_assignment=assignment, passes=passes, zoom=zoom, lr=0.1)
-    model, limit = F2OCLModel(vit, max_drift=0.4, **options), 0.4
+    model, limit = F2OCLModel(small_vit, max_drift=0.4, **options), 0.4
     moved, steps = {}, 0
     for _ in range(6):
         for x, y in split(images, labels):
@@ -56,16 +56,16 @@ def test_moves_add_up_until_the_prompt_stops(vit, images, labels, assignment, pa
     torch.testing.assert_close(model.pool.moved[: len(moved)], torch.tensor([moved[row] for row in sorted(moved)]))
 
 
-def test_until_then_prompts_learn_as_if_there_were_no_limit(vit, images, labels):
-    one, other = F2OCLModel(vit, prompt_length=3), F2OCLModel(vit, prompt_length=3, max_drift=1e6)
+def test_until_then_prompts_learn_as_if_there_were_no_limit(small_vit, images, labels):
+    one, other = F2OCLModel(small_vit, prompt_length=3), F2OCLModel(small_vit, prompt_length=3, max_drift=1e6)
     for x, y in split(images, labels):
         one.learn(x, y)
         other.learn(x, y)
     assert torch.equal(one.pool.used("prompts"), other.pool.used("prompts"))
 
 
-def test_a_prompt_that_stands_still_has_no_loss_and_keeps_the_optimiser_as_it_is(vit, images, labels):
-    model = F2OCLModel(vit, prompt_length=3, prompt_assignment="shared", max_drift=1e-9)
+def test_a_prompt_that_stands_still_has_no_loss_and_keeps_the_optimiser_as_it_is(small_vit, images, labels):
+    model = F2OCLModel(small_vit, prompt_length=3, prompt_assignment="shared", max_drift=1e-9)
     model.learn(images, labels)
     batch = model.begin_batch(images, labels)
     loss = model.contrastive_loss(batch)
@@ -78,8 +78,8 @@ def test_a_prompt_that_stands_still_has_no_loss_and_keeps_the_optimiser_as_it_is
 
 
 @pytest.mark.parametrize("assignment", ["batch", "shared"])
-def test_a_move_is_taken_back_with_its_minibatch(vit, images, labels, assignment):
-    model = F2OCLModel(vit, prompt_length=3, prompt_assignment=assignment, max_drift=100.0)
+def test_a_move_is_taken_back_with_its_minibatch(small_vit, images, labels, assignment):
+    model = F2OCLModel(small_vit, prompt_length=3, prompt_assignment=assignment, max_drift=100.0)
     first, second, _ = split(images, labels)
     model.learn(*first)
     before = learned(model)
@@ -90,10 +90,10 @@ def test_a_move_is_taken_back_with_its_minibatch(vit, images, labels, assignment
     assert_same_state(learned(model), before)
 
 
-def test_a_strategy_learns_as_the_model_alone(vit, images, labels):
+def test_a_strategy_learns_as_the_model_alone(small_vit, images, labels):
     options = dict(prompt_length=3, prompt_assignment="shared", max_drift=0.3, zoom=1.3)
-    model = F2OCLModel(vit, **options)
-    strategy = F2OCLStrategy(backbone=vit, evaluator=None, train_mb_size=4, device="cpu", **options)
+    model = F2OCLModel(small_vit, **options)
+    strategy = F2OCLStrategy(backbone=small_vit, evaluator=None, train_mb_size=4, device="cpu", **options)
     for _ in range(3):
         for x, y in split(images, labels.abs()):
             model.learn(x, y)
@@ -109,18 +109,18 @@ def stream_of(images, labels):
     return benchmark_from_datasets(train=[as_classification_dataset(data)]).train_stream
 
 
-def test_prompts_of_one_stream_meet_the_same_sums_after_loading(vit, images, labels, tmp_path):
-    model = F2OCLModel.best(vit, prompt_length=3)
+def test_prompts_of_one_stream_meet_the_same_sums_after_loading(small_vit, images, labels, tmp_path):
+    model = F2OCLModel.best(small_vit, prompt_length=3)
     for x, y in split(images, labels):
         model.learn(x, y)
     model.save(tmp_path / "learned.safetensors")
-    again = F2OCLModel.from_file(tmp_path / "learned.safetensors", vit)
+    again = F2OCLModel.from_file(tmp_path / "learned.safetensors", small_vit)
     assert torch.equal(again.pool.moved, model.pool.moved) and again.options == model.options
     torch.testing.assert_close(again(images), model(images))
 
 
-def test_passes_with_prompts_see_the_middle_enlarged(vit, images, labels):
-    model = F2OCLModel(vit, prompt_length=3, prompt_assignment="shared", zoom=2.0, head_features="zq")
+def test_passes_with_prompts_see_the_middle_enlarged(small_vit, images, labels):
+    model = F2OCLModel(small_vit, prompt_length=3, prompt_assignment="shared", zoom=2.0, head_features="zq")
     model.learn(images, labels)
     prompt, backbone = model.pool.prompts.detach(), model.backbone
     z = torch.nn.functional.normalize(backbone.encode_tokens(backbone.tokens(images, 2.0), prompt), dim=1)
@@ -130,15 +130,15 @@ def test_passes_with_prompts_see_the_middle_enlarged(vit, images, labels):
     torch.testing.assert_close(model.head.used("sums"), sums)
 
 
-def test_what_does_not_go_together(vit):
+def test_what_does_not_go_together(small_vit):
     with pytest.raises(ValueError, match="max_drift=1.0 does not go with prompt_election='seen'"):
-        F2OCLModel(vit, max_drift=1.0, prompt_election="seen")
-    F2OCLModel(vit, max_drift=1.0, prompt_election="seen", prompt_assignment="shared")
+        F2OCLModel(small_vit, max_drift=1.0, prompt_election="seen")
+    F2OCLModel(small_vit, max_drift=1.0, prompt_election="seen", prompt_assignment="shared")
 
 
-def test_a_prompt_of_an_earlier_state_moves_again(vit, images, labels):
+def test_a_prompt_of_an_earlier_state_moves_again(small_vit, images, labels):
     """As after Avalanche's ``EarlyStoppingPlugin`` has put it back."""
-    model = F2OCLModel(vit, prompt_length=3, prompt_assignment="shared", max_drift=0.1)
+    model = F2OCLModel(small_vit, prompt_length=3, prompt_assignment="shared", max_drift=0.1)
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
     model.learn(images, labels)
     assert model.pool.stand_still(torch.zeros(1, dtype=torch.int64), 0.1)

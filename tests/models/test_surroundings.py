@@ -21,8 +21,8 @@ def make(request):
 
 
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode])
-def test_modes_without_gradient(mode, make, vit, images, labels):
-    plain, other = make(vit), make(vit)
+def test_modes_without_gradient(mode, make, small_vit, images, labels):
+    plain, other = make(small_vit), make(small_vit)
     for part in (slice(0, 6), slice(6, 12)):
         plain.learn(images[part], labels[part])
         with mode():
@@ -34,8 +34,8 @@ def test_modes_without_gradient(mode, make, vit, images, labels):
 
 
 @pytest.mark.parametrize("cast", ["float", "half", "double", "bfloat16"])
-def test_casts_change_nothing(cast, make, vit, images, labels):
-    plain, other = make(vit), make(vit)
+def test_casts_change_nothing(cast, make, small_vit, images, labels):
+    plain, other = make(small_vit), make(small_vit)
     for part in (slice(0, 6), slice(6, 12)):
         plain.learn(images[part], labels[part])
         other.learn(images[part], labels[part])

@@ -95,8 +95,8 @@ LEAKS = {
     "gradient": lambda m, x: with_gradient(nn.Parameter(torch.zeros(3, 32, 32)), x[5].float()),
     "graph": lambda m, x: (nn.Parameter(torch.ones(3, 32, 32)) * x[5].float()).sum(),
     "tokens": lambda m, x: m.backbone.tokens(x[5:6])[0],
-    "q in a big matrix": lambda m, x: torch.cat([torch.randn(500, 128), m.backbone.encode(x[5:6])]),
-    "q in a column": lambda m, x: torch.cat([torch.randn(500, 128), m.backbone.encode(x[5:6])]).T.contiguous(),
+    "q in a big matrix": lambda m, x: torch.cat([torch.randn(500, 32), m.backbone.encode(x[5:6])]),
+    "q in a column": lambda m, x: torch.cat([torch.randn(500, 32), m.backbone.encode(x[5:6])]).T.contiguous(),
     "unit q, in 16 bits": lambda m, x: F.normalize(m.backbone.encode(x[5:6])).bfloat16(),
     "z": lambda m, x: m.backbone.encode(x[5:6], m.pool.prompts[m.predict_batch(x[5:6]).key_rows].flatten(1, 2)),
 }

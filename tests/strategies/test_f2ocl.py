@@ -22,31 +22,29 @@ from tests.helpers import train_online
 
 
 def result(strategy_class, stream, **options):
-    return run_online(
-        strategy_class(evaluator=EvaluationPlugin(*f2ocl_metrics()), **options), stream, progress=False
-    )
+    return run_online(strategy_class(evaluator=EvaluationPlugin(*f2ocl_metrics()), **options), stream, progress=False)
 
 
 @pytest.fixture(scope="module")
 def one_group():
-    return class_incremental_stream("digits", groups=1, train_per_class=60, test_per_class=15)
+    return class_incremental_stream("digits", groups=1, train_per_class=30, test_per_class=15)
 
 
-def test_label_assignment_collapses_on_real_images(vit):
+def test_label_assignment_collapses_on_real_images(trained_vit):
     """Prompts that encode their label: perfect with the right key, chance with a random one, and with their own
     key no better than the key."""
-    stream = class_incremental_stream("digits", groups=5, train_per_class=60, test_per_class=15)
-    ncm = result(ViTNCM, stream, backbone=vit)
-    literal = result(F2OCLStrategy, stream, backbone=vit, prompt_assignment="label", head_features="z")
+    stream = class_incremental_stream("digits", groups=5, train_per_class=30, test_per_class=15)
+    ncm = result(ViTNCM, stream, backbone=trained_vit)
+    literal = result(F2OCLStrategy, stream, backbone=trained_vit, prompt_assignment="label", head_features="z")
     assert literal.UB > 0.97
     assert literal.random_key < 0.2
     assert literal.A_n == pytest.approx(ncm.A_n, abs=0.01)
     assert literal.A_k == pytest.approx(ncm.A_n)
 
 
-def test_batch_assignment_on_one_group_does_not(vit, one_group):
-    ncm = result(ViTNCM, one_group, backbone=vit)
-    batch = result(F2OCLStrategy, one_group, backbone=vit)
+def test_batch_assignment_on_one_group_does_not(trained_vit, one_group):
+    ncm = result(ViTNCM, one_group, backbone=trained_vit)
+    batch = result(F2OCLStrategy, one_group, backbone=trained_vit)
     assert batch.UB < 0.9
     assert batch.random_key > 0.4
     assert batch.A_n > ncm.A_n - 0.15

@@ -1,5 +1,6 @@
 import signal
 import warnings
+from copy import deepcopy
 from functools import partial
 
 import pytest
@@ -8,7 +9,6 @@ from avalanche.core import SupervisedPlugin
 from torch.utils.data import DataLoader
 
 from avalanche_f2ocl import F2OCLStrategy, ViTNCM
-from avalanche_f2ocl.backbone.weights import load_vit
 from avalanche_f2ocl.baselines import ER
 from avalanche_f2ocl.models.model_file import read_model_file
 from avalanche_f2ocl.safe_file import read_safe_file, write_safe_file
@@ -58,13 +58,16 @@ def test_killed_while_writing_the_old_file_stays(step, vit, digits, path, monkey
     assert path.read_bytes() == before and read_model_file(path)[1]["batches_done"] == 4
 
 
-def test_the_backbone_goes_with_it_when_asked(vit, digits, path, images):
-    strategy = F2OCLStrategy(backbone=vit, evaluator=None, prompt_length=3)
+def test_the_backbone_goes_with_it_when_asked(trained_vit, digits, path, images):
+    strategy = F2OCLStrategy(backbone=trained_vit, evaluator=None, prompt_length=3)
     train_online(strategy, digits.train_stream[:1])
     strategy.save(path, backbone=True)
     loaded = F2OCLStrategy.load(path, evaluator=None)
     assert torch.equal(loaded.model(images), strategy.model(images))
-    assert loaded.model.backbone.vit is not vit and loaded.model.backbone.checksum == strategy.model.backbone.checksum
+    assert (
+        loaded.model.backbone.vit is not trained_vit
+        and loaded.model.backbone.checksum == strategy.model.backbone.checksum
+    )
 
 
 def test_options_given_on_loading_win(vit, digits, path):
@@ -72,7 +75,7 @@ def test_options_given_on_loading_win(vit, digits, path):
     train_online(strategy, digits.train_stream[:1])
     strategy.save(path)
     assert F2OCLStrategy.load(path, backbone=vit, evaluator=None, lr=0.5).model.config.lr == 0.5
-    with pytest.raises(ValueError, match="pool.prompts is .*3, 128.*expected .*5, 128"):
+    with pytest.raises(ValueError, match="pool.prompts is .*3, 32.*expected .*5, 32"):
         F2OCLStrategy.load(path, backbone=vit, evaluator=None, prompt_length=5)
 
 
@@ -90,7 +93,7 @@ def test_classes_with_few_samples_are_left_out(vit, digits, path):
     for head in strategy.model.head.heads:
         last = head.used("sums")[2]
         for tensor in read_model_file(path)[0].values():
-            assert not (tensor.dim() == 2 and tensor.shape[1] == 128 and (tensor == last).all(1).any())
+            assert not (tensor.dim() == 2 and tensor.shape[1] == 32 and (tensor == last).all(1).any())
     with pytest.raises(ValueError, match="without 1 classes"):
         F2OCLStrategy(backbone=vit, evaluator=None, prompt_length=3).resume(path)
 
@@ -108,14 +111,14 @@ def test_nor_does_their_sample_stay_in_the_second_moments(projection, vit, digit
     torch.testing.assert_close(loaded, moment)
 
 
-def test_the_backbone_goes_into_the_file_as_it_came(vit, digits, path):
-    strategy = ViTNCM(backbone=vit, evaluator=None, precision="bfloat16")
+def test_the_backbone_goes_into_the_file_as_it_came(trained_vit, digits, path):
+    strategy = ViTNCM(backbone=trained_vit, evaluator=None, precision="bfloat16")
     train_online(strategy, digits.train_stream[:1])
     strategy.save(path, backbone=True)
     again = ViTNCM.load(path, evaluator=None).model
     assert again.backbone.vit.blocks[0].attn.qkv.weight.dtype == torch.bfloat16
     for name, weight in again.backbone.weights.state_dict().items():
-        assert torch.equal(weight, vit.state_dict()[name])
+        assert torch.equal(weight, trained_vit.state_dict()[name])
     images = as_tensors(digits.test_stream[0])[0][:5]
     assert torch.equal(again(images), strategy.model(images))
 
@@ -128,8 +131,8 @@ def saved(vit, digits, path):
     return path
 
 
-def other_weights():
-    vit = load_vit("micro_vit")
+def other_weights(vit):
+    vit = deepcopy(vit)
     with torch.no_grad():
         vit.norm.weight[0] += 1e-3
     return vit
@@ -141,7 +144,7 @@ def other_weights():
         (lambda vit: ViTNCM(backbone=vit, evaluator=None), "is of F2OCLStrategy, not of ViTNCM"),
         (lambda vit: F2OCLStrategy(backbone=vit, evaluator=None), "prompt_length=3 there, 20 here"),
         (lambda vit: F2OCLStrategy(backbone=vit, evaluator=None, prompt_length=3, seed=1), "seed=0 there, 1 here"),
-        (lambda vit: F2OCLStrategy(backbone=other_weights(), evaluator=None, prompt_length=3), "other weights"),
+        (lambda vit: F2OCLStrategy(backbone=other_weights(vit), evaluator=None, prompt_length=3), "other weights"),
         (lambda vit: F2OCLStrategy(backbone="micro_vit", image_size=64, evaluator=None, prompt_length=3), "32 pixels"),
     ],
     ids=["strategy", "length", "seed", "weights", "size"],
@@ -283,5 +286,5 @@ def test_moments_of_another_shape_are_refused(saved, vit):
     tensors, values = read_safe_file(saved)
     tensors["optimizer.pool.prompts.exp_avg"] = tensors["optimizer.pool.prompts.exp_avg"][:, :2].clone()
     write_safe_file(saved, tensors, values)
-    with pytest.raises(ValueError, match="optimiser's pool.prompts.exp_avg is .*2, 128.*, the parameter .*3, 128"):
+    with pytest.raises(ValueError, match="optimiser's pool.prompts.exp_avg is .*2, 32.*, the parameter .*3, 32"):
         F2OCLStrategy.load(saved, backbone=vit, evaluator=None)
