@@ -3,7 +3,7 @@
     python -m benchmarks.gpu --out DIR --minutes 20
 
 Parts come in the order of their worth, each in a process of its own with its own limit of time; what one leaves of it
-goes to the next. Each writes results to DIR/<part>.json as soon as they are there, and its output to DIR/<part>.log.
+goes to the next. Each writes results to DIR/<part>.json as soon as they are there, and its output to DIR/output.log.
 The next comes whatever becomes of it. DIR/summary.json says what that was. --dry-run does all of it small, anywhere.
 
 Without a network: --pack takes the folder that benchmarks.gpu.pack made, with missing libraries, data and weights.
@@ -69,10 +69,11 @@ def command(name: str, arguments: list[str]) -> list[str]:
 
 def run_part(name: str, arguments: list[str], seconds: float, out: Path, environment: dict[str, str]) -> dict:
     """What became of a part: ``done``, ``failed``, ``out of time``; the end of its output where it was not done."""
-    start, log = time.monotonic(), out / f"{name}.log"
+    start = time.monotonic()
     if seconds <= 0:
         return {"became": "out of time", "seconds": 0.0, "limit": 0.0}
-    with log.open("w") as file:
+    with (out / "output.log").open("ab+") as file:
+        begin = file.seek(0, os.SEEK_END)
         process = subprocess.Popen(
             command(name, arguments), stdout=file, stderr=subprocess.STDOUT, env=environment, start_new_session=True
         )
@@ -84,8 +85,10 @@ def run_part(name: str, arguments: list[str], seconds: float, out: Path, environ
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)  # with the processes that it started
                 process.wait()
+        file.seek(begin)
+        end = file.read().decode(errors="replace")[-TAIL:]
     result = {"became": became, "seconds": round(time.monotonic() - start, 1), "limit": round(seconds, 1)}
-    return result if became == "done" else result | {"end": log.read_text(errors="replace")[-TAIL:]}
+    return result if became == "done" else result | {"end": end}
 
 
 if __name__ == "__main__":

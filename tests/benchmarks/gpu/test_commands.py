@@ -90,7 +90,9 @@ def test_parts_that_fail_or_hang_leave_the_others_their_time(tmp_path, monkeypat
         command.main(["--out", str(tmp_path), "--minutes", "0.1", "--parts", *PROGRAMS])
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert [summary[name]["became"] for name in PROGRAMS] == ["failed", "out of time", "done"]
-    assert "broken" in summary["marked"]["end"] and time.monotonic() - start < 30
+    assert summary["marked"]["end"] == "broken\n" and summary["parity"]["end"] == ""
+    assert (tmp_path / "output.log").read_text() == "broken\nwell\n"  # of all parts
+    assert time.monotonic() - start < 30
     # What the first part left of its time is the second's.
     assert summary["parity"]["seconds"] > 6 * PARTS["parity"].minutes / sum(PARTS[name].minutes for name in PROGRAMS)
 
