@@ -19,7 +19,7 @@ def save(figure: Figure, path: str | Path) -> None:
     """Writes a PNG; its folder is made if need be."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=120)
+    figure.savefig(path, dpi=120, bbox_inches="tight", pad_inches=0.1)  # so that nothing is cut
 
 
 def draw_curves(
@@ -36,12 +36,18 @@ def draw_curves(
 def draw_heat_map(
     axes: Axes, values: np.ndarray, rows: Sequence, columns: Sequence, form: str = ".1f", **limits: Any
 ) -> None:
-    """A heat map with its values written in the cells, of up to ten columns; NaN stays empty."""
+    """A heat map with its values written in the cells, of up to 20 columns; NaN stays empty."""
     image: Any = axes.imshow(values, cmap="cividis", **limits)
-    for i, j in np.argwhere(~np.isnan(values)) if len(columns) <= 10 else ():
-        dark = image.norm(values[i, j]) < 0.5
-        axes.text(j, i, f"{values[i, j]:{form}}", ha="center", va="center", color="white" if dark else "black")
-    axes.set(xticks=range(len(columns)), xticklabels=columns, yticks=range(len(rows)), yticklabels=rows)
+    size = 10 if len(columns) <= 10 else 7
+    for i, j in np.argwhere(~np.isnan(values)) if len(columns) <= 20 else ():
+        dark, number = image.norm(values[i, j]) < 0.5, f"{values[i, j]:{form}}"
+        number = number.removeprefix("-") if float(number) == 0 else number  # rounding may leave "-0"
+        axes.text(j, i, number, ha="center", va="center", color="white" if dark else "black", fontsize=size)
+    # Of more than 40, some have no label: they would overlap.
+    down, across = (max(1, -(-len(labels) // 40)) for labels in (rows, columns))
+    axes.set(xticks=range(0, len(columns), across), xticklabels=list(columns)[::across])
+    axes.set(yticks=range(0, len(rows), down), yticklabels=list(rows)[::down])
+    axes.tick_params(labelsize=size)
 
 
 def draw_points(axes: Axes, points: np.ndarray, labels: Sequence[int]) -> None:

@@ -1,4 +1,4 @@
-"""Results as pictures: each function writes a PNG, whose folder is made if need be."""
+"""Results as pictures: each function writes a PNG, whose folder is made if need be, and returns the figure."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,7 +12,7 @@ from avalanche_f2ocl.evaluation.by_groups import GroupsResult
 from avalanche_f2ocl.evaluation.drawing import draw_curves, draw_heat_map, draw_points, save
 
 
-def plot_accuracy_matrices(results: Mapping[str, GroupsResult], path: str | Path) -> None:
+def plot_accuracy_matrices(results: Mapping[str, GroupsResult], path: str | Path) -> Figure:
     """Accuracy on each group after training on each, side by side by method.
 
     Args:
@@ -23,22 +23,24 @@ def plot_accuracy_matrices(results: Mapping[str, GroupsResult], path: str | Path
         >>> import tempfile
         >>> result = GroupsResult(np.array([[0.9, np.nan], [0.8, 0.7]]), 0.75, 0.75, 0.1, None, None, None, 1.0)
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     plot_accuracy_matrices({"mine": result}, Path(folder) / "matrix.png")
+        ...     _ = plot_accuracy_matrices({"mine": result}, Path(folder) / "matrix.png")
     """
-    figure = Figure(figsize=(4.4 * len(results), 4), layout="constrained")
+    side = max(4, 0.32 * max(len(result.T) for result in results.values()))
+    figure = Figure(figsize=((side + 0.4) * len(results), side + 0.8), layout="constrained")
     for axes, (method, result) in zip(figure.subplots(1, len(results), squeeze=False)[0], results.items(), strict=True):
         groups = range(1, len(result.T) + 1)
         draw_heat_map(axes, 100 * result.T, groups, groups, ".0f", vmin=0, vmax=100)
         axes.set(
-            title=method if result.A_n is None else f"{method}: A_n {100 * result.A_n:.1f} %",
+            title=method if result.A_n is None else f"{method}\nA_n {100 * result.A_n:.1f} %",
             xlabel="accuracy on group (%)",
             ylabel="after training on group",
         )
     figure.colorbar(axes.images[0], ax=figure.axes, shrink=0.8)
     save(figure, path)
+    return figure
 
 
-def plot_forgetting(results: Mapping[str, GroupsResult], path: str | Path, group: int = 0) -> None:
+def plot_forgetting(results: Mapping[str, GroupsResult], path: str | Path, group: int = 0) -> Figure:
     """Accuracy on one group from when it was learned on, as later groups arrive, a line per method.
 
     Args:
@@ -59,9 +61,10 @@ def plot_forgetting(results: Mapping[str, GroupsResult], path: str | Path, group
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.legend()
     save(figure, path)
+    return figure
 
 
-def plot_anytime(results: Mapping[str, AnytimeResult], path: str | Path) -> None:
+def plot_anytime(results: Mapping[str, AnytimeResult], path: str | Path) -> Figure:
     """Accuracy over training samples, a line per method.
 
     Args:
@@ -82,6 +85,7 @@ def plot_anytime(results: Mapping[str, AnytimeResult], path: str | Path) -> None
     axes.set_xlim(left=0)
     axes.legend()
     save(figure, path)
+    return figure
 
 
 def plot_confusion(
@@ -90,7 +94,7 @@ def plot_confusion(
     path: str | Path,
     class_names: Mapping[int, str] | None = None,
     most: int = 10,
-) -> None:
+) -> Figure:
     """What the images of the classes with the most errors were taken for, in per cent of a class's images.
 
     Args:
@@ -98,7 +102,7 @@ def plot_confusion(
         labels: class ids, ``(N,)``.
         path: of the PNG.
         class_names: by id; ids without a name stand for themselves.
-        most: classes at most; what was taken for another class is in the column "others".
+        most: classes at most; what was taken for another class is in the column "others", where there is such.
 
     Raises:
         ValueError: no images, or not as many predictions as labels.
@@ -110,13 +114,17 @@ def plot_confusion(
     wrong = np.array([(taken[true == i] != i).sum() for i in ids])
     shown = np.sort(ids[np.lexsort((ids, -wrong))[:most]])
     shares = np.array([[(taken[true == i] == j).mean() for j in shown] for i in shown])
-    shares = 100 * np.column_stack([shares, 1 - shares.sum(1)])
     names = [(class_names or {}).get(int(i), str(i)) for i in shown]
-    figure, axes = _one(0.6 * len(shown) + 2.5)
-    draw_heat_map(axes, shares, names, [*names, "others"], ".0f", vmin=0, vmax=100)
+    columns, others = list(names), 1 - shares.sum(1)
+    if others.max() > 1e-9:
+        shares, columns = np.column_stack([shares, others]), [*names, "others"]
+    figure, axes = _one((0.6 if len(shown) <= 10 else 0.4) * len(shown) + 2.5)
+    draw_heat_map(axes, 100 * shares, names, columns, ".0f", vmin=0, vmax=100)
+    figure.colorbar(axes.images[0], ax=axes, shrink=0.8)
     axes.set(xlabel="taken for (%)", ylabel="is")
     axes.tick_params(axis="x", rotation=90)
     save(figure, path)
+    return figure
 
 
 def plot_embeddings(
@@ -125,7 +133,7 @@ def plot_embeddings(
     path: str | Path,
     class_names: Mapping[int, str] | None = None,
     seed: int = 0,
-) -> None:
+) -> Figure:
     """A map of embeddings by scikit-learn's t-SNE (cosine distance).
 
     Args:
@@ -148,6 +156,7 @@ def plot_embeddings(
         marks.set_label(name)
     axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
     save(figure, path)
+    return figure
 
 
 def tsne(embeddings: np.ndarray, seed: int = 0) -> np.ndarray:

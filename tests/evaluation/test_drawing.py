@@ -23,3 +23,12 @@ def test_heat_map_writes_its_values():
     axes = Figure().subplots()
     draw_heat_map(axes, np.array([[1.25, np.nan], [30.0, 45.67]]), [1, 3], [1, 2])
     assert sorted(text.get_text() for text in axes.texts) == ["1.2", "30.0", "45.7"]
+
+
+def test_twenty_groups_have_numbers_and_no_minus_before_nothing():
+    axes = Figure(figsize=(6.4, 6.4)).subplots()
+    draw_heat_map(axes, np.full((20, 20), -1e-9), range(20), range(20), ".0f")
+    assert {text.get_text() for text in axes.texts} == {"0"} and len(axes.texts) == 400
+    assert len(axes.get_xticklabels()) == len(axes.get_yticklabels()) == 20
+    draw_heat_map(axes := Figure().subplots(), np.zeros((100, 100)), range(100), range(100))
+    assert not axes.texts and len(axes.get_xticklabels()) <= 40

@@ -67,6 +67,10 @@ def test_confusion_shows_the_classes_with_the_most_errors(tmp_path, drawn):
     np.testing.assert_allclose(axes.images[0].get_array(), [[25, 50, 25], [25, 75, 0]])
     assert [tick.get_text() for tick in axes.get_yticklabels()] == ["cat", "dog"]
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["cat", "dog", "others"]
+    assert len(drawn[-1].axes) == 2  # with a colour bar
+    figure = plot_confusion([0, 1, 1], [0, 1, 0], tmp_path / "confusion.png")
+    assert figure is drawn[-1]  # nothing is left out, so there are no others
+    assert [tick.get_text() for tick in figure.axes[0].get_xticklabels()] == ["0", "1"]
     for bad in ([], [1]):
         with pytest.raises(ValueError, match="must be as many"):
             plot_confusion(bad, labels[: 2 * len(bad)], tmp_path / "confusion.png")
