@@ -84,7 +84,7 @@ class RidgeHead(SecondMomentHead):
 
     FACTS = len(RidgeFacts._fields)
     count_power = 0
-    hold_growth = 2.0
+    hold_growth = 1.5
 
     def __init__(
         self,
