@@ -22,6 +22,7 @@ _HOMES = {
     "KeyUpdatePlugin": "strategies.plugins",
     "PromptGrowthPlugin": "strategies.plugins",
     "PrototypeUpdatePlugin": "strategies.plugins",
+    "UNKNOWN": "models.answers",
     "ViTNCM": "baselines.frozen",
     "ViTNCMModel": "models.frozen",
     "check_rehearsal_free": "rehearsal.check",

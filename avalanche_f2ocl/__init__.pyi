@@ -6,6 +6,7 @@ from avalanche_f2ocl.evaluation.by_groups import run_online as run_online
 from avalanche_f2ocl.extensions import register as register
 from avalanche_f2ocl.metrics.f2ocl import f2ocl_metrics as f2ocl_metrics
 from avalanche_f2ocl.metrics.training import training_metrics as training_metrics
+from avalanche_f2ocl.models.answers import UNKNOWN as UNKNOWN
 from avalanche_f2ocl.models.export import export_prediction as export_prediction
 from avalanche_f2ocl.models.f2ocl import F2OCLModel as F2OCLModel
 from avalanche_f2ocl.models.frozen import FrozenModel as FrozenModel

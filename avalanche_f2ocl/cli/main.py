@@ -113,6 +113,10 @@ def _parser() -> argparse.ArgumentParser:
     predict.add_argument("file", type=Path, help="what `f2ocl train` or strategy.save wrote")
     predict.add_argument("images", nargs="+", help="image files, folders, zips or tars")
     predict.add_argument("--topk", type=_positive, default=1, help="classes an image; default %(default)s")
+    predict.add_argument(
+        "--reject", type=_share, metavar="SHARE",
+        help="say 'none of these' of images that look less like anything learned than this share of known images",
+    )  # fmt: skip
     common(predict, 128)
 
     info = command("info", "What a saved learner is.")

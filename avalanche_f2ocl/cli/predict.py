@@ -16,6 +16,8 @@ from avalanche_f2ocl.models.loading import load_model
 def run(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """For each image, as soon as it is known, its path and the likeliest classes with their probabilities.
 
+    With ``--reject`` also whether it looks like any of the learned classes.
+
     Raises:
         FileNotFoundError, ValueError: no such path, no image there, or none that can be read.
     """
@@ -27,14 +29,23 @@ def run(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
     with tqdm(total=len(images), unit="image", disable=args.quiet) as bar:
         fit = model.backbone.image_fit
         for indices, pixels in minibatches(images, fit, args.batch_size, unreadable, args.workers):
-            ids, probabilities = model.topk(pixels, args.topk)
-            for index, own_ids, shares in zip(indices, ids.tolist(), probabilities.tolist(), strict=True):
+            if args.reject is None:
+                ids, probabilities = model.topk(pixels, args.topk)
+                known = [None] * len(ids)
+            else:
+                ids, probabilities, is_known, _ = model.answers(pixels, args.topk, args.reject)
+                known = is_known.tolist()
+            rows = zip(indices, ids.tolist(), probabilities.tolist(), known, strict=True)
+            for index, own_ids, shares, one_known in rows:
                 source, name = images[index]
                 classes = [
                     {"class": names[class_id], "probability": round(share, 4)}
                     for class_id, share in zip(own_ids, shares, strict=True)
                 ]
-                yield {"image": str(source.path / name), "classes": classes}
+                if one_known is None:
+                    yield {"image": str(source.path / name), "classes": classes}
+                else:
+                    yield {"image": str(source.path / name), "known": one_known, "classes": classes}
             bar.update(len(indices))
     if len(unreadable.names) == len(images):
         raise ValueError(f"not one of {len(images)} images can be read")
@@ -42,7 +53,7 @@ def run(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
 
 def text(result: dict[str, Any]) -> str:
     """For people and for ``cut``: a line, its parts separated by tabs."""
-    parts = [result["image"]]
+    parts = [result["image"]] if result.get("known", True) else [result["image"], "none of these"]
     for c in result["classes"]:
         parts += [c["class"], f"{c['probability']:.3f}"]
     return "\t".join(map(one_line, parts))

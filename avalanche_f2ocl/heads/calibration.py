@@ -1,13 +1,12 @@
 """A temperature that makes probabilities honest, learned from mini-batches before they are learned."""
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from avalanche_f2ocl.state.class_means import MASKED_LOGIT, mask_unseen
-from avalanche_f2ocl.state.rows import ClassRows
+from avalanche_f2ocl.state.replaced import ReplacedRows
 
 RIVALS = 255
 """Other classes, those with the highest logits, that a sample's probability is made with in training."""
@@ -17,7 +16,7 @@ ENOUGH = 10
 """Judged samples, in effect, from which on the temperature is theirs."""
 
 
-class Calibration(ClassRows):
+class Calibration(ReplacedRows):
     r"""Which temperature :math:`T` makes ``softmax(logits / T)`` probabilities, by test-then-train.
 
     Before a mini-batch is learned, the head scores its samples of known classes, and the Brier score under each of 141
@@ -71,7 +70,7 @@ class Calibration(ClassRows):
         if width is not None:
             self.register_rows("weight", width)
             self.register_rows("bias")
-            self.register_rows("counts", dtype=torch.int64)
+        self.register_rows("counts", dtype=torch.int64)  # of the held classifier
         self.register_buffer("temperatures", torch.logspace(-4, 3, 141, dtype=torch.float64), persistent=False)
         for name, length in (("losses", 141), ("right", 141), ("evidence", 2)):
             self.register_buffer(name, torch.zeros(length, dtype=torch.float64))
@@ -111,36 +110,18 @@ class Calibration(ClassRows):
         losses = self.losses + 2 * self.right / samples.clamp(min=1)
         return torch.where(samples >= ENOUGH, lowest(self.temperatures, losses), default)
 
-    def remove_row(self, row: int) -> None:
-        super().remove_row(row)
-        if self.num_rows == 0:
-            for name in ("losses", "right", "evidence"):
-                setattr(self, name, torch.zeros_like(getattr(self, name)))
 
-    def undo_growth(self) -> Callable[[], None]:
-        before, rows = dict(self._buffers), self.num_rows
-
-        def put_back() -> None:
-            self._buffers.update(before)
-            self.num_rows = rows
-
-        return put_back
-
-    def undo_writes(self, rows: Tensor) -> Callable[[], None]:
-        return lambda: None
-
-
-def is_due(batches: int, growth: float) -> bool:
-    """Whether a number of mini-batches is the first to reach ``FIRST_HOLD`` times a power of ``growth``.
+def is_due(batches: int, growth: float, first: int = FIRST_HOLD) -> bool:
+    """Whether a number of mini-batches is the first to reach ``first`` times a power of ``growth``.
 
     Example:
         >>> [batches for batches in range(100) if is_due(batches, 2)]
         [8, 16, 32, 64]
     """
-    mark = float(FIRST_HOLD)
+    mark = float(first)
     while mark <= batches - 1:
         mark *= growth
-    return batches >= FIRST_HOLD and mark <= batches
+    return mark <= batches
 
 
 def brier_scores(logits: Tensor, rows: Tensor, temperatures: Tensor) -> tuple[Tensor, Tensor]:

@@ -56,14 +56,23 @@ class LDAHead(SecondMomentHead):
         return 0, -1 if self.shrinkage is None else self.shrinkage, self.priors == "counts"
 
     def solve(self, moment: Tensor, total: Tensor, distinct: Tensor) -> Solution:
-        means, covariance = self.feature_means(), shrunk(self.pooled(moment, total), distinct, self.shrinkage)
-        floor = EPSILON * moment.diagonal().mean() / total
-        covariance.diagonal().add_(floor.clamp(min=torch.finfo(floor.dtype).tiny))
+        means, covariance = self.feature_means(), self.covariance(moment, total, distinct)
         weight = torch.linalg.solve(covariance, centred(means).T).T
         bias = offsets(weight, means)
         if self.priors == "counts":
             bias = bias + (self.used("counts").clamp(min=1) / total).log()
         return Solution(weight, bias, torch.ones_like(bias))
+
+    def covariance(self, moment: Tensor, total: Tensor, distinct: Tensor) -> Tensor:
+        """That within classes, shrunk, ``(P, P)``; arguments as :meth:`solve`."""
+        covariance = shrunk(self.pooled(moment, total), distinct, self.shrinkage)
+        floor = EPSILON * moment.diagonal().mean() / total
+        covariance.diagonal().add_(floor.clamp(min=torch.finfo(floor.dtype).tiny))
+        return covariance
+
+    def precision(self) -> Tensor:
+        """The inverse of the covariance within classes, shrunk, of what has been learned so far, ``(P, P)``."""
+        return torch.linalg.inv_ex(self.covariance(*self.problem())).inverse
 
     def feature_means(self) -> Tensor:
         """Class means of the features, ``(C, P)`` float64; zero where there is no sample."""

@@ -171,12 +171,16 @@ class SecondMomentHead(ClassMeans):
 
     def solved(self) -> Solution:
         """Of what has been learned so far, solved for now."""
+        return self.solve(*self.problem())
+
+    def problem(self) -> tuple[Tensor, Tensor, Tensor]:
+        """The moment, its samples and distinct images, as :meth:`solve` takes them."""
         total = self.total_now()
         distinct = (total - self.distinct.total() + self.distinct.estimate()).clamp(min=1)
         # How often an image has come, in tenths: the estimate is not exact, and a stream without copies is common.
         times = (10 * total / distinct).round().clamp(min=10) / 10
         total = total.clamp(min=1)
-        return self.solve(self.moment_now(), total, (total / times).clamp(min=1))
+        return self.moment_now(), total, (total / times).clamp(min=1)
 
     @property
     def linear_width(self) -> int:

@@ -9,6 +9,7 @@ from typing_extensions import Self, Unpack
 from avalanche_f2ocl.config import PRESETS, F2OCLConfig
 from avalanche_f2ocl.heads.calibration import Calibration
 from avalanche_f2ocl.heads.either import EitherHead
+from avalanche_f2ocl.heads.familiarity import Familiarity
 from avalanche_f2ocl.heads.features import feature_plan, head_features
 from avalanche_f2ocl.heads.head import SumHead
 from avalanche_f2ocl.heads.make import make_head
@@ -70,6 +71,8 @@ class F2OCLModel(SavedModel):
         self.head = make_head(config, self.plan.widths, config.seed)
         # Embeddings under their own label's prompt are not what predictions see.
         self.calibration = Calibration(None if config.prompt_assignment == "label" else self.head)
+        self.familiar = (needs_q(config), config.prompt_assignment == "shared" and config.head_features != "q")
+        self.familiarity = Familiarity(dim, sum(self.familiar))
         self.z_means = None if config.head_features == "z" else ClassMeans(dim)
         if config.head == "ncm" and config.metric == "cosine":
             self.temperature = config.temperature
@@ -157,16 +160,20 @@ class F2OCLModel(SavedModel):
     @torch.no_grad()
     def update_prototypes(self, batch: F2OCLBatch) -> None:
         """Takes the embeddings under the updated prompts into prototypes (Eq. 8) and head; ends the mini-batch."""
+        start = batch.start
         z, features, judged = self.training_features(batch)
         if self.z_means is not None:
             self.z_means.update(z, batch.rows)
-        self.take_in(features, batch, judged)
+        q = batch.encoded.q
+        before = judged, self._embeddings(q, z if start is None else start)
+        self.take_in(batch, features, self._embeddings(q, z), before)
 
     @torch.no_grad()
     def take_out(self, batch: F2OCLBatch) -> None:
         self.keys.remove(batch.encoded.q, batch.rows)
         batch.prompt_rows = batch.rows if self.pool.found_by_key else torch.zeros_like(batch.rows[:1])
         z, layers = self._encode(batch.prompted_tokens, self.pool.prompts[batch.prompt_rows])
+        self.familiarity.remove(self._embeddings(batch.encoded.q, z), batch.rows)
         z, features = self.drift.after_steps(batch, z, self._features(z, layers, batch))
         if self.z_means is not None:
             self.z_means.remove(z, batch.rows)
@@ -198,7 +205,7 @@ class F2OCLModel(SavedModel):
     def predict_batch(self, images: Tensor) -> Prediction:
         """Retrieves each image's prompts by its nearest keys (Eq. 10) and scores it under them (Eq. 11)."""
         tokens, unprompted, key_rows = self.backbone.tokens(images), None, None
-        if self.pool.found_by_key or self.config.head_features not in ("z", "layers"):
+        if needs_q(self.config):
             unprompted = self._encode_unprompted(images, tokens)
             if self.pool.found_by_key:
                 scores = key_scores(unprompted.q, self.keys.vectors(), self.head.used("counts"))
@@ -206,7 +213,14 @@ class F2OCLModel(SavedModel):
         if self.config.zoom != 1:
             tokens = self.backbone.tokens(images, self.config.zoom)
         rows = tokens.new_zeros(1, 1, dtype=torch.int64) if key_rows is None else key_rows
-        return Prediction(self.logits_under(tokens, rows, unprompted), tokens, unprompted, key_rows)
+        logits, z = self._scored_under(tokens, rows, unprompted)
+        embeddings = self._embeddings(None if unprompted is None else unprompted.q, z)
+        return Prediction(logits, tokens, unprompted, key_rows, embeddings=embeddings)
+
+    def _embeddings(self, q: Tensor | None, z: Tensor | None) -> Tensor:
+        """From which familiarity is told, ``(B, parts, D)``; z where it means the same for all images."""
+        parts = [part for part, used in zip((q, z), self.familiar, strict=True) if used and part is not None]
+        return torch.stack(parts, dim=1)
 
     @torch.no_grad()
     def logits_under(self, tokens: Tensor, rows: Tensor, unprompted: Unprompted | None) -> Tensor:
@@ -220,13 +234,19 @@ class F2OCLModel(SavedModel):
         Returns:
             ``(B, C)``.
         """
+        return self._scored_under(tokens, rows, unprompted)[0]
+
+    def _scored_under(
+        self, tokens: Tensor, rows: Tensor, unprompted: Unprompted | None
+    ) -> tuple[Tensor, Tensor | None]:
+        """The same, and the embeddings ``(B, D)``; None where the head does not see them."""
         (q, q_layers), kind = unprompted or (None, None), self.config.head_features
         if kind == "q":
             assert q is not None
-            return self.head.logits(q)
+            return self.head.logits(q), None
         z, layers = self._encode(tokens, self.pool.prompts[rows].flatten(1, 2))
         features = head_features(kind, z, q, layers, q_layers)
-        return self.head.logits(self.drift.compensated(features, rows))
+        return self.head.logits(self.drift.compensated(features, rows)), z
 
     def _prompt_rows(self, batch: F2OCLBatch) -> Tensor:
         """Rows of the prompts that a training mini-batch is encoded under: an elected one, or those of its classes."""
@@ -262,6 +282,12 @@ class F2OCLModel(SavedModel):
     def _features(self, z: Tensor, layers: Tensor | None, batch: F2OCLBatch) -> Tensor:
         layers = None if layers is None else layers.detach()
         return head_features(self.config.head_features, z, batch.encoded.q, layers, batch.encoded.layers)
+
+
+
+def needs_q(config: F2OCLConfig) -> bool:
+    """Whether predictions need the embedding without prompts: for keys or for the head."""
+    return config.prompt_assignment != "shared" or config.head_features not in ("z", "layers")
 
 
 F2OCLModel.best.__func__.__signature__ = spelled_out(  # type: ignore[attr-defined]

@@ -9,6 +9,7 @@ from typing_extensions import Self, Unpack
 from avalanche_f2ocl.config import FrozenConfig
 from avalanche_f2ocl.heads import NCMHead, TaskRidgeHead
 from avalanche_f2ocl.heads.calibration import Calibration
+from avalanche_f2ocl.heads.familiarity import Familiarity
 from avalanche_f2ocl.heads.features import OF_CLASS_TOKENS, class_token_features, feature_plan, head_features
 from avalanche_f2ocl.heads.head import SumHead
 from avalanche_f2ocl.heads.layers import Layers
@@ -55,7 +56,7 @@ class FrozenModel(SavedModel):
         super().__init__(backbone, **options)
         self.plan = feature_plan(self.config, self.backbone)
         self.head = make_head(self.config, self.plan.widths, self.config.seed)
-        self.calibration = Calibration(self.head)
+        self.calibration, self.familiarity = Calibration(self.head), Familiarity(self.backbone.embed_dim)
         self.to(self.backbone.device)
 
     @property
@@ -82,16 +83,22 @@ class FrozenModel(SavedModel):
 
     def encode_batch(self, batch: TrainingBatch) -> Tensor:
         """What the head sees of the mini-batch, ``(B, F)``."""
-        return batch.q if self.plan.prompted is None else self._layers(batch.tokens, self.plan.prompted)
+        if self.plan.prompted is not None:
+            batch.q, features = self._layers(batch.tokens, self.plan.prompted)
+            return features
+        return batch.q
 
     @torch.no_grad()
     def update_prototypes(self, batch: TrainingBatch) -> None:
         """Takes the mini-batch into the head's sums."""
-        self.take_in(batch.encoded, batch)
+        features = batch.encoded
+        self.take_in(batch, features, batch.q.unsqueeze(1))
 
     @torch.no_grad()
     def take_out(self, batch: TrainingBatch) -> None:
-        self.head.remove(batch.encoded, batch.rows, batch.images)
+        features = batch.encoded
+        self.head.remove(features, batch.rows, batch.images)
+        self.familiarity.remove(batch.q.unsqueeze(1), batch.rows)
 
     def batch_logits(self, batch: TrainingBatch) -> Tensor:
         """By class means: other heads would have to be solved for every mini-batch."""
@@ -103,15 +110,18 @@ class FrozenModel(SavedModel):
     def predict_batch(self, images: Tensor) -> Prediction:
         tokens = self.backbone.tokens(images)
         if self.plan.prompted is not None:
-            return Prediction(self.head.logits(self._layers(tokens, self.plan.prompted)), tokens)
-        return Prediction(self.head.logits(self.backbone.query(images, tokens)), tokens)
+            q, features = self._layers(tokens, self.plan.prompted)
+        else:
+            features = q = self.backbone.query(images, tokens)
+        return Prediction(self.head.logits(features), tokens, embeddings=q.unsqueeze(1))
 
-    def _layers(self, tokens: Tensor, chosen: Layers) -> Tensor:
+    def _layers(self, tokens: Tensor, chosen: Layers) -> tuple[Tensor, Tensor]:
+        """The embedding ``(B, D)`` and what the head sees ``(B, F)``, from one pass."""
         kind = self.config.head_features
         q, layers = self.backbone.encode_layers(tokens, None, chosen.blocks, chosen.grid)
         if kind in OF_CLASS_TOKENS:
-            return class_token_features(kind, layers, self._last_norm)
-        return head_features("layers", q, q, layers)
+            return q, class_token_features(kind, layers, self._last_norm)
+        return q, head_features("layers", q, q, layers)
 
     def _last_norm(self, tokens: Tensor) -> Tensor:
         """``(B, D)`` float32 to the same."""

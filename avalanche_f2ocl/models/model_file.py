@@ -25,7 +25,7 @@ from avalanche_f2ocl.state.rows import ClassRows
 
 FORMAT = 1
 _BACKBONE = "backbone.vit."
-_NOT_IN_0_1 = (".distinct.buckets", "calibration.")
+_NOT_IN_0_1 = (".distinct.buckets", "calibration.", "familiarity.")
 """In the names of tensors that files of version 0.1 lack: zero there."""
 _HEADS_SINCE_0_1 = ("blocks", "blocks_per_head", "grid", "vote", "penalty", "random_features", "gamma")
 _VALUES = {"strategy", "options", "backbone", "class_ids", "classes_left_out"}

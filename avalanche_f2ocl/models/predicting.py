@@ -7,11 +7,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from avalanche_f2ocl.arguments import check_positive, check_positive_int
+from avalanche_f2ocl.arguments import check_number, check_positive, check_positive_int
 from avalanche_f2ocl.backbone.vit import PromptableViT
 from avalanche_f2ocl.checks import check_images
 from avalanche_f2ocl.heads.calibration import Calibration
+from avalanche_f2ocl.heads.familiarity import Familiarity
 from avalanche_f2ocl.heads.head import Head
+from avalanche_f2ocl.models.answers import UNKNOWN, Answers
 from avalanche_f2ocl.models.inputs import Images, image_batch
 from avalanche_f2ocl.models.lock import ModelLock
 from avalanche_f2ocl.state.class_table import ClassTable
@@ -39,6 +41,7 @@ class Prediction:
         unprompted: None where nothing needed it.
         key_rows: rows of the retrieved class prompts, nearest key first, ``(B, K)``; None without such.
         pool_rows: the same for a pool of prompts that belong to no class.
+        embeddings: from which familiarity is told, ``(B, parts, D)``; None without.
     """
 
     logits: Tensor
@@ -46,6 +49,7 @@ class Prediction:
     unprompted: Unprompted | None = None
     key_rows: Tensor | None = None
     pool_rows: Tensor | None = None
+    embeddings: Tensor | None = None
 
 
 class Predictor(nn.Module, ABC):
@@ -109,16 +113,66 @@ class Predictor(nn.Module, ABC):
         with self.lock:
             return self.predict_batch(images.to(self.device)).logits
 
-    def predict(self, images: Images) -> Tensor:
-        """The class ids of images ``(B, C, H, W)``: ``(B,)`` int64.
+    def predict(self, images: Images, reject: float | None = None) -> Tensor:
+        """The class ids of images.
+
+        Args:
+            images: ``(B, C, H, W)`` as in :meth:`forward`.
+            reject: the share of images of known classes that one accepts to lose, in (0, 1): images that look less
+                like anything learned than this share of those did get :data:`UNKNOWN`. None: all get a class.
+
+        Returns:
+            ``(B,)`` int64.
 
         Raises:
-            RuntimeError: nothing has been learned yet.
-            TypeError, ValueError: as :meth:`forward`.
+            RuntimeError: nothing has been learned yet; with ``reject``, also where too little has been learned to tell,
+                and of models that cannot.
+            TypeError, ValueError: as :meth:`forward`; a share that is none.
         """
         with self.lock:
             self._check_learned()
-            return self.class_ids[self(images).argmax(1)]
+            if reject is None:
+                return self.class_ids[self(images).argmax(1)]
+            answers = self.answers(images, 1, reject)
+            return answers.ids[:, 0].masked_fill(~answers.known, UNKNOWN)
+
+    def answers(self, images: Images, k: int = 5, reject: float = 0.05) -> Answers:
+        """The likeliest classes of images, and whether they are likely to be of any learned class.
+
+        Args:
+            images, reject: as :meth:`predict`.
+            k: as :meth:`topk`.
+
+        Raises:
+            RuntimeError, TypeError, ValueError: as :meth:`predict` and :meth:`topk`.
+
+        Example:
+            >>> from avalanche_f2ocl import ViTNCMModel
+            >>> model = ViTNCMModel("micro_vit")
+            >>> images = torch.randint(0, 256, (12, 3, 32, 32), dtype=torch.uint8)
+            >>> for _ in range(5):
+            ...     model.learn(images, [7, -3] * 6)
+            >>> model.answers(images, reject=0.1).known.shape
+            torch.Size([12])
+        """
+        check_positive_int("k", k)
+        check_number("reject", reject)
+        if not 0 < reject < 1:
+            raise ValueError(f"reject={reject!r}: must be between 0 and 1")
+        images = self.batch_of(images)
+        with self.lock:
+            self._check_learned()
+            familiarity: Familiarity | None = getattr(self, "familiarity", None)
+            if familiarity is None:
+                raise RuntimeError(f"{type(self).__name__} cannot tell unknown images: predict without reject")
+            if ((self.head.used("counts") > 0) & (familiarity.used("counts") == 0)).any():
+                raise RuntimeError("some classes were learned by version 0.1, which cannot tell unknown images")
+            threshold = familiarity.threshold(reject)
+            prediction = self.predict_batch(images.to(self.device))
+            probabilities, columns = self.probabilities(prediction.logits).topk(min(k, len(self.classes)), dim=1)
+            assert prediction.embeddings is not None  # models with familiarity give them
+            scores = familiarity.scores(prediction.embeddings)
+            return Answers(self.class_ids[columns], probabilities, scores >= threshold, scores)
 
     def predict_proba(self, images: Images, temperature: float | None = None) -> Tensor:
         """Softmax of the logits over a temperature.

@@ -9,6 +9,7 @@ from typing_extensions import Self
 
 from avalanche_f2ocl.backbone.devices import default_device
 from avalanche_f2ocl.heads.calibration import Calibration
+from avalanche_f2ocl.heads.familiarity import Familiarity
 from avalanche_f2ocl.heads.head import SumHead
 from avalanche_f2ocl.heads.second_moments import SecondMomentHead
 from avalanche_f2ocl.models.batch import TrainingBatch
@@ -36,23 +37,35 @@ class SavedModel(Unlearning):
     saved_as: ClassVar[str]
     head: SumHead
     calibration: Calibration
+    familiarity: Familiarity
 
     def add_classes(self, ids: Tensor) -> None:
         super().add_classes(ids)
         self.calibration.add_rows(len(ids))
+        self.familiarity.add_rows(len(ids))
 
-    def take_in(self, features: Tensor, batch: TrainingBatch, judged: Tensor | None = None) -> None:
-        """Takes a mini-batch into the head and ends it; the head is judged on it first.
+    def take_in(
+        self,
+        batch: TrainingBatch,
+        features: Tensor,
+        embeddings: Tensor,
+        before: tuple[Tensor, Tensor] | None = None,
+    ) -> None:
+        """Takes a mini-batch into head and familiarity and ends it; both are judged on it first.
 
         Args:
-            features: what the head learns, ``(B, F)``.
             batch: the mini-batch.
-            judged: what it is judged on, ``(B, F)``; default the same.
+            features: what the head learns, ``(B, F)``.
+            embeddings: see :class:`avalanche_f2ocl.heads.familiarity.Familiarity`, ``(B, parts, D)``.
+            before: both as they were before anything had seen the labels; default the same.
         """
-        self.calibration.judge(self.head, features if judged is None else judged, batch.rows)
+        judged, scored = (features, embeddings) if before is None else before
+        self.calibration.judge(self.head, judged, batch.rows)
+        self.familiarity.judge(scored, batch.rows)
         self.head.update(features, batch.rows, batch.images)
         self.batches += 1
         self.calibration.hold(self.head, self.batches)
+        self.familiarity.learn(embeddings, batch.rows, self.batches)
 
     def save(self, path: str | Path, *, backbone: bool = False, min_class_count: int = 1) -> None:
         """Writes what has been learned to one file, whole or not at all; a strategy can load it too.

@@ -40,10 +40,13 @@ METHODS: dict[str, FrozenConfig] = {
     "ridge": FrozenConfig(head="ridge", projection=2000),
     "ridge-blocks": FrozenConfig(head="ridge", projection=0, head_features="layers"),
 }
-SEARCHED: dict[str, tuple[FrozenConfig, Sequence[tuple[int, float]]]] = {
+SEARCHED: dict[str, tuple[FrozenConfig, Sequence[tuple[float, float]]]] = {
     "ncm": (METHODS["ncm"], [(power, 0.0) for power in range(4)]),
     "lda": (METHODS["lda"], [*((power, 1.1) for power in range(4)), (2, 1.5), (2, 2.0)]),
-    "ridge": (FrozenConfig(head="ridge", projection=0), [(0, 1.5), (0, 2.0), (0, 3.0), (1, 2.0), (2, 2.0)]),
+    "ridge": (
+        FrozenConfig(head="ridge", projection=0),
+        [(0, 1.5), (0, 2.0), (0, 3.0), (0.5, 1.25), (0.5, 1.5), (1, 1.25), (1, 1.5), (1, 2.0), (2, 2.0)],
+    ),
 }
 """Heads, and powers of the counts and growths that are tried."""
 
@@ -74,7 +77,7 @@ def chance(confidence: Tensor, draws: int = 50) -> float:
 
 
 def learned(config: FrozenConfig, widths: Sequence[int], features: Tensor, labels: Tensor, order: Tensor,
-            rule: tuple[int, float] | None = None) -> tuple[SumHead, Calibration]:  # fmt: skip
+            rule: tuple[float, float] | None = None) -> tuple[SumHead, Calibration]:  # fmt: skip
     """A head and its calibration after a stream; ``rule``: another power and growth than the head's own."""
     head = make_head(config, widths)
     if rule is not None:
@@ -115,7 +118,7 @@ def inputs(config: FrozenConfig, data: Encoded) -> Tensor:
 
 
 def frozen(config: FrozenConfig, backbone: PromptableViT, train: Encoded, test: Encoded, order: Tensor,
-           rule: tuple[int, float] | None = None) -> dict[str, float]:  # fmt: skip
+           rule: tuple[float, float] | None = None) -> dict[str, float]:  # fmt: skip
     """Figures of a head on encoded images."""
     widths = feature_plan(config, backbone).widths
     head, calibration = learned(config, widths, inputs(config, train), train.labels, order, rule)
@@ -184,7 +187,7 @@ def of_test_images(
 
 
 def of_training_images(
-    config: FrozenConfig, name: str, groups: int, seed: int, args: argparse.Namespace, rule: tuple[int, float]
+    config: FrozenConfig, name: str, groups: int, seed: int, args: argparse.Namespace, rule: tuple[float, float]
 ) -> dict[str, float]:
     """The same on a fifth of the training images, held out, under another rule."""
     backbone, train, _ = encoded(name, args)

@@ -54,8 +54,10 @@ def test_a_new_class_is_unlearned(name, strategy, digits):
     assert model.class_counts == counts and before.keys() == after.keys()
     frozen = name.startswith("vit")
     for part, tensor in after.items():
-        # What is computed under a prompt that has moved since is not exact.
-        if (frozen and part != "_extra_state") or part.endswith(OF_EACH_IMAGE):
+        # What is computed under a prompt that has moved since is not exact; a covariance that was held is now new.
+        if part.endswith("inverses"):
+            assert not torch.equal(tensor, torch.zeros_like(tensor))
+        elif (frozen and part != "_extra_state") or part.endswith(OF_EACH_IMAGE):
             torch.testing.assert_close(tensor, before[part], rtol=1e-6, atol=1e-6, msg=lambda m, part=part: part + m)
 
 

@@ -1,0 +1,244 @@
+"""How well images of classes that were never learned are told from known ones: AUROC, and FPR at 95 % TPR.
+
+    python -m benchmarks.beyond.unknown --data-dir DIR --weights vit_tiny_patch16_224.safetensors
+    python -m benchmarks.beyond.unknown --data-dir DIR --weights FILE --search      # how the score was chosen
+
+A seed draws half of a data set's classes. Their training images are learned in five groups, mini-batches of ten, each
+image once. Their test images are to be told from those of the other half (``other classes``), from traffic signs and
+from digits. Cells: AUROC / per cent of unknown images taken for known where 95 % of known ones are. ``lost``: per cent
+of known test images that ``reject=0.05`` loses, its threshold learned on the stream. ``--search`` compares scores on
+a quarter of the training images, held out. ``--best`` runs the whole recommended model beside them.
+"""
+
+import argparse
+import json
+from collections.abc import Callable
+from pathlib import Path
+from statistics import mean
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from avalanche_f2ocl import F2OCLModel
+from avalanche_f2ocl.heads import LDAHead, NCMHead, RidgeHead
+from avalanche_f2ocl.heads.familiarity import Familiarity
+from avalanche_f2ocl.heads.lda import shrunk
+from benchmarks.beyond.encoded import (
+    Encoded,
+    add_arguments,
+    backbone_of,
+    encode,
+    encoded,
+    hold_out,
+    images_of,
+    order_of,
+)
+from benchmarks.runs.runner import RESULTS
+from benchmarks.runs.tables import insert, write_rows
+
+DATASETS = ("caltech101", "cifar100", "pacs")
+FAR = ("traffic_signs", "digits")
+WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0, 2.0)
+"""Of the distance, that are tried."""
+Score = Callable[[Encoded], Tensor]
+_FAR: dict[str, Encoded] = {}
+
+
+def auroc(known: Tensor, unknown: Tensor) -> float:
+    """The chance that a known image's score is above an unknown one's; ties count half.
+
+    Example:
+        >>> auroc(torch.tensor([2.0, 3.0]), torch.tensor([1.0, 3.0]))
+        0.625
+    """
+    above = (known.unsqueeze(1) > unknown).double() + 0.5 * (known.unsqueeze(1) == unknown).double()
+    return above.mean().item()
+
+
+def false_positives(known: Tensor, unknown: Tensor) -> float:
+    """The share of unknown images whose score is at least that which 95 % of known ones reach.
+
+    Example:
+        >>> false_positives(torch.arange(100.0), torch.tensor([3.0, 50.0]))
+        0.5
+    """
+    return (unknown >= known.double().quantile(0.05)).double().mean().item()
+
+
+def familiarity_of(train: Encoded, order: Tensor, parts: str) -> Familiarity:
+    """After a stream, on embeddings ``"q"`` or ``"qz"``."""
+    familiarity = Familiarity(train.q.shape[1], len(parts))
+    familiarity.add_rows(int(train.labels.max()) + 1)
+    for number, rows in enumerate(order.split(10), start=1):
+        embeddings = stack(train.of(rows), parts)
+        familiarity.judge(embeddings, train.labels[rows])
+        familiarity.learn(embeddings, train.labels[rows], number)
+    return familiarity
+
+
+def stack(data: Encoded, parts: str) -> Tensor:
+    return torch.stack([getattr(data, part) for part in parts], dim=1)
+
+
+def scored_by(familiarity: Familiarity, parts: str, weight: float) -> Score:
+    def score(data: Encoded) -> Tensor:
+        familiarity.distance = weight
+        return familiarity.scores(stack(data, parts))
+
+    return score
+
+
+def candidates(train: Encoded, order: Tensor) -> dict[str, Score]:
+    """Other scores, of heads on the embedding."""
+    units, classes = F.normalize(train.q, dim=1), int(train.labels.max()) + 1
+    ncm, lda, ridge = NCMHead(units.shape[1]), LDAHead(units.shape[1]), RidgeHead(units.shape[1], projection=0)
+    for head in (ncm, lda, ridge):
+        head.add_rows(classes)
+        head.update(units, train.labels)
+    means, precision = lda.means().double(), lda.precision()
+    middle = units.double().mean(0)
+    around = shrunk((units.double() - middle).T @ (units.double() - middle) / len(units), torch.tensor(len(units)))
+    background = torch.linalg.inv(around)
+
+    def squares(data: Encoded) -> Tensor:
+        away = F.normalize(data.q, dim=1).double().unsqueeze(1) - means
+        return torch.stack([((part @ precision) * part).sum(-1).amin(0) for part in away])
+
+    def to_all(data: Encoded) -> Tensor:
+        away = F.normalize(data.q, dim=1).double() - middle
+        return ((away @ background) * away).sum(1)
+
+    def logits(head: NCMHead | RidgeHead) -> Score:
+        return lambda data: head.logits(F.normalize(data.q, dim=1))
+
+    cosines, outputs = logits(ncm), logits(ridge)
+    return {
+        "top probability (class means)": lambda data: (cosines(data) / 0.05).softmax(1).amax(1),
+        "top cosine": lambda data: cosines(data).amax(1),
+        "top logit (ridge)": lambda data: outputs(data).amax(1),
+        "energy (ridge)": lambda data: (3 * outputs(data)).logsumexp(1),
+        "Mahalanobis": lambda data: -squares(data),
+        "relative Mahalanobis": lambda data: to_all(data) - squares(data),
+    }
+
+
+def halves(train: Encoded, test: Encoded, seed: int) -> tuple[Encoded, Encoded, Encoded]:
+    """Training images of half of the classes, numbered anew, their test images, and test images of the others."""
+    chosen = half_of(int(train.labels.max()) + 1, seed)
+    own, theirs = torch.isin(train.labels, chosen), torch.isin(test.labels, chosen)
+    learned = train.of(own)
+    return learned._replace(labels=torch.searchsorted(chosen, learned.labels)), test.of(theirs), test.of(~theirs)
+
+
+def half_of(classes: int, seed: int) -> Tensor:
+    """Half of the class labels, ascending."""
+    draw = torch.Generator().manual_seed(seed)
+    return torch.randperm(classes, generator=draw)[: classes // 2].sort().values
+
+
+def far_images(args: argparse.Namespace) -> dict[str, Encoded]:
+    """Test images of other data sets under the photographs' backbone, encoded once."""
+    if not _FAR:
+        backbone = backbone_of("cifar100", args)
+        _FAR.update({name: encode(backbone, images_of(name, args.data_dir)[1]) for name in FAR})
+    return _FAR
+
+
+def figures(score: Callable[[str], Tensor], unknown: dict[str, str]) -> dict[str, list[float]]:
+    """AUROC and false positives by kind of unknown images; ``score`` takes a name of images."""
+    known = score("known")
+    scored = {kind: score(name) for kind, name in unknown.items()}
+    return {kind: [round(auroc(known, own), 5), round(false_positives(known, own), 5)] for kind, own in scored.items()}
+
+
+def trial(name: str, seed: int, args: argparse.Namespace) -> dict[str, dict]:
+    """Figures by score."""
+    _, train, test = encoded(name, args)
+    if args.search:
+        kept, held = hold_out(train.labels, 0.25, seed)
+        train, test = train.of(kept), train.of(held)
+    learned, known, others = halves(train, test, seed)
+    sets = {"known": known, "other classes": others, **far_images(args)}
+    kinds = {kind: kind for kind in sets if kind != "known"}
+    order = order_of(learned.labels, 5, seed)
+    results = {}
+    for label, score in candidates(learned, order).items():
+        results[label] = figures(lambda kind, score=score: score(sets[kind]), kinds)
+    for parts in ("q", "qz"):
+        familiarity = familiarity_of(learned, order, parts)
+        for weight in WEIGHTS if args.search else (familiarity.distance,):
+            score = scored_by(familiarity, parts, weight)
+            own = figures(lambda kind, score=score: score(sets[kind]), kinds)
+            if not args.search:
+                own["lost"] = lost(familiarity.threshold(0.05), score(known))
+            results[f"familiarity {' and '.join(parts)}" + (f", distance {weight}" if args.search else "")] = own
+    return results
+
+
+def lost(threshold: float, scores: Tensor) -> list[float]:
+    return [round((scores < threshold).double().mean().item(), 5)]
+
+
+def best(name: str, seed: int, args: argparse.Namespace) -> dict[str, dict]:
+    """Figures of the whole recommended model."""
+    train, test = images_of(name, args.data_dir)
+    chosen = half_of(int(train.labels.max()) + 1, seed)
+    own, theirs = torch.isin(train.labels, chosen), torch.isin(test.labels, chosen)
+    pixels, labels = train.pixels[own], train.labels[own]
+    model = F2OCLModel.best(backbone_of(name, args), seed=seed)
+    for rows in order_of(labels, 5, seed).split(10):
+        model.learn(pixels[rows], labels[rows])
+    sets = {"known": test.pixels[theirs], "other classes": test.pixels[~theirs]}
+    sets |= {kind: images_of(kind, args.data_dir)[1].pixels for kind in FAR}
+    answers = {kind: [model.answers(part, k=1) for part in images.split(100)] for kind, images in sets.items()}
+    kinds = {kind: kind for kind in sets if kind != "known"}
+    result = figures(lambda kind: torch.cat([answer.familiarity for answer in answers[kind]]), kinds)
+    result["lost"] = [round(1 - torch.cat([a.known for a in answers["known"]]).double().mean().item(), 5)]
+    top = figures(lambda kind: torch.cat([answer.probabilities[:, 0] for answer in answers[kind]]), kinds)
+    return {"best(), familiarity": result, "best(), top probability": top}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_arguments(parser)
+    parser.add_argument("--datasets", nargs="+", choices=DATASETS, default=DATASETS)
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--search", action="store_true", help="choose on held-out training images")
+    parser.add_argument("--best", action="store_true", help="the whole recommended model")
+    args = parser.parse_args()
+    table = "unknown-search" if args.search else "unknown"
+    folder = args.results / table
+    for name in args.datasets:
+        for seed in args.seeds:
+            path = folder / f"{'best-' if args.best else ''}{name}-s{seed}.json"
+            if not path.exists():
+                found = (best if args.best else trial)(name, seed, args)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(json.dumps(found, indent=1) + "\n")
+                print(path.stem, found, flush=True)
+    text = write_rows(folder, "table", rows_of(folder))
+    print(text)
+    if args.results == RESULTS:
+        insert(RESULTS.parent / "README.md", table, text)
+
+
+def rows_of(folder: Path) -> list[dict[str, str]]:
+    """A row for each score and data set: means over seeds."""
+    rows = []
+    for name in DATASETS:
+        for prefix in ("", "best-"):
+            runs = [json.loads(path.read_text()) for path in sorted(folder.glob(f"{prefix}{name}-s*.json"))]
+            for label in runs[0] if runs else ():
+                row = {"known": f"half of {name}", "score": label, "seeds": str(len(runs))}
+                for kind in ("other classes", *FAR, "lost"):
+                    values = [run[label][kind] for run in runs if kind in run[label]]
+                    means = [mean(column) for column in zip(*values, strict=True)]
+                    row[kind] = "-" if not means else f"{means[0]:.3f} / {100 * means[1]:.0f}" if len(means) > 1 else ""
+                    row[kind] = row[kind] or f"{100 * means[0]:.1f}"
+                rows.append(row)
+    return rows
+
+
+if __name__ == "__main__":
+    main()
