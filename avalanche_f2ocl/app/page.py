@@ -39,7 +39,11 @@ def make_page(teacher: Teacher) -> "Blocks":
                     label="What the model takes them for", headers=["picture", "class", "next likeliest"],
                     interactive=False, elem_id="answers",
                 )  # fmt: skip
-                sure = gr.Slider(0, 1, 0.5, step=0.05, label=f"Below this probability: {NONE_OF_THESE}", elem_id="sure")
+                reject = gr.Slider(
+                    0.01, 0.5, 0.05, step=0.01, elem_id="reject",
+                    label=f"Known pictures that may be lost to “{NONE_OF_THESE}”, as a share",
+                    info="The higher, the fewer strange pictures pass for known. Told from twenty or so pictures on.",
+                )  # fmt: skip
             with gr.Column(scale=2):
                 message = gr.Textbox(label="Done", interactive=False, elem_id="message")
                 counts = gr.Dataframe(
@@ -60,12 +64,12 @@ def make_page(teacher: Teacher) -> "Blocks":
         def then(act: Callable[..., str]) -> Callable[..., list[Any]]:
             """An event's function: does something, and shows what is different; errors are shown, too."""
 
-            def event(files: Any, limit: float, *given: Any) -> list[Any]:
+            def event(files: Any, share: float, *given: Any) -> list[Any]:
                 try:
                     told = act([file for file, _ in files or []], *given)
                 except (KeyError, OSError, RuntimeError, ValueError) as error:
                     raise gr.Error(str(error), duration=10, print_exception=False) from error
-                return [told, *_now(teacher, files, limit)]
+                return [told, *_now(teacher, files, share)]
 
             return event
 
@@ -75,21 +79,21 @@ def make_page(teacher: Teacher) -> "Blocks":
             (forget.click, lambda files, name: teacher.forget(name or ""), [chosen]),
             (undo.click, lambda files: teacher.undo(), []),
             (pictures.change, lambda files: "", []),
-            (sure.release, lambda files: "", []),
+            (reject.release, lambda files: "", []),
             (page.load, lambda files: "", []),
         ):
-            button(then(act), [pictures, sure, *given], shown)
-        saved = save.click(then(lambda files: teacher.save()), [pictures, sure], shown)
+            button(then(act), [pictures, reject, *given], shown)
+        saved = save.click(then(lambda files: teacher.save()), [pictures, reject], shown)
         saved.success(lambda: gr.update(value=str(teacher.path), interactive=True), None, download)
     return page
 
 
-def _now(teacher: Teacher, files: Any, sure: float) -> list[Any]:
+def _now(teacher: Teacher, files: Any, reject: float) -> list[Any]:
     """What the page shows: answers, counts, the choices of both lists, and what the buttons for undo and saving are."""
     from gradio import update
 
     counts = teacher.counts
-    given = teacher.ask([file for file, _ in files or []], sure) if counts else []
+    given = teacher.ask([file for file, _ in files or []], reject) if counts else []
     save = {"value": "Save", "variant": "secondary"} if teacher.saved else {"value": "Save now", "variant": "primary"}
     return [
         [[number, *_row(answer)] for number, answer in enumerate(given, 1)],
@@ -103,4 +107,4 @@ def _now(teacher: Teacher, files: Any, sure: float) -> list[Any]:
 
 def _row(answer: Answer) -> list[str]:
     shown = [f"{name} {100 * share:.0f} %" for name, share in answer.classes]
-    return [shown[0], ", ".join(shown[1:])] if answer.known else [NONE_OF_THESE, ", ".join(shown)]
+    return [shown[0], ", ".join(shown[1:])] if answer.known is not False else [NONE_OF_THESE, ", ".join(shown)]

@@ -3,6 +3,7 @@
 import hashlib
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -22,7 +23,8 @@ from avalanche_f2ocl.models.saving import SavedModel
 
 Picture = Image.Image | str | Path
 """Open already, or a file."""
-MINI_BATCH = 10
+MINI_BATCH = 2
+"""Pictures learned at a time: those of a known class are judged first, and so tell what a known picture looks like."""
 STEPS = 20
 """That can be undone."""
 
@@ -32,11 +34,11 @@ class Answer(NamedTuple):
 
     Attributes:
         classes: names and probabilities, likeliest first.
-        known: False where it is none of these.
+        known: False where it is none of these; None where too little has been learned to tell.
     """
 
     classes: list[tuple[str, float]]
-    known: bool
+    known: bool | None
 
 
 class Teacher:
@@ -79,12 +81,13 @@ class Teacher:
     def can_undo(self) -> bool:
         return bool(self._steps)
 
-    def ask(self, pictures: Sequence[Picture], sure: float = 0.0, topk: int = 5) -> list[Answer]:
+    def ask(self, pictures: Sequence[Picture], reject: float = 0.05, topk: int = 5) -> list[Answer]:
         """What pictures are taken for.
 
         Args:
             pictures: of any size and mode.
-            sure: probability below which a picture is none of the classes.
+            reject: the share of pictures of known classes that one accepts to lose, see
+                :meth:`avalanche_f2ocl.models.predicting.Predictor.answers`.
             topk: classes a picture.
 
         Raises:
@@ -94,10 +97,13 @@ class Teacher:
         if not pictures:
             return []
         with self._lock:
-            ids, shares = self.model.topk(self._pixels(pictures), topk)
+            pixels, known = self._pixels(pictures), [None] * len(pictures)
+            ids, shares = self.model.topk(pixels, topk)
+            with suppress(RuntimeError):  # too little has been learned to tell
+                known = self.model.answers(pixels, topk, reject).known.tolist()
             return [
-                Answer([(self._name(i), share) for i, share in zip(own, of_own, strict=True)], of_own[0] >= sure)
-                for own, of_own in zip(ids.tolist(), shares.tolist(), strict=True)
+                Answer([(self._name(i), share) for i, share in zip(own, of_own, strict=True)], is_known)
+                for own, of_own, is_known in zip(ids.tolist(), shares.tolist(), known, strict=True)
             ]
 
     def teach(self, pictures: Sequence[Picture], name: str) -> str:
