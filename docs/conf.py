@@ -25,7 +25,8 @@ napoleon_use_ivar = True
 # A reference that leads nowhere is an error. Types of other libraries are not looked up: that needs a network.
 nitpicky = True
 nitpick_ignore_regex = [
-    (r"py:.*", r"(torch|numpy|avalanche|timm|PIL|pathlib|collections|typing|os|datetime|argparse|sklearn)\..*"),
+    (r"py:.*", r"(torch|numpy|avalanche|timm|PIL|matplotlib|sklearn)\..*"),
+    (r"py:.*", r"(pathlib|collections|typing|os|datetime|argparse)\..*"),
     (r"py:.*", r"(moved|optional|default.*)"),
 ]
 suppress_warnings = ["myst.xref_missing"]
