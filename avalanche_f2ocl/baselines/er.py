@@ -53,7 +53,7 @@ class CleanReplayPlugin(ReplayPlugin):
 
     def after_training_exp(self, strategy, **kwargs):
         if strategy.skipped == self._skipped:
-            super().after_training_exp(strategy, **kwargs)
+            self.storage_policy.post_adapt(strategy, strategy.experience)
         else:
             torch.random.set_rng_state(self._draws)
 

@@ -28,7 +28,7 @@ from avalanche_f2ocl.ranks import OutOfStep, agree, world_size
 from avalanche_f2ocl.signatures import SpelledOut
 from avalanche_f2ocl.state.undo import Undo
 from avalanche_f2ocl.strategies.plugins import phase_plugins
-from avalanche_f2ocl.strategies.quiet_evaluator import QuietEvaluator
+from avalanche_f2ocl.strategies.quiet_evaluator import QuietEvaluator, or_silent
 from avalanche_f2ocl.strategies.resuming import Resumable
 from avalanche_f2ocl.strategies.template_overrides import NoOptimizer, TemplateOverrides
 
@@ -119,7 +119,7 @@ class BaseStrategy(SpelledOut, Resumable, TemplateOverrides, SupervisedTemplate)
             eval_mb_size=eval_mb_size,
             device=device,
             plugins=[*(plugins or []), *self.method_plugins(model)],
-            evaluator=evaluator,
+            evaluator=or_silent(evaluator),
             eval_every=eval_every,
             peval_mode=peval_mode,
         )

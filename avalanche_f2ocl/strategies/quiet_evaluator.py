@@ -1,4 +1,7 @@
-"""Avalanche's evaluation plugin without the callbacks that nothing listens to."""
+"""Avalanche's evaluation plugin without the callbacks that nothing listens to, and without needless warnings."""
+
+import warnings
+from collections.abc import Callable
 
 from avalanche.core import SupervisedPlugin
 from avalanche.evaluation import PluginMetric
@@ -33,6 +36,22 @@ class QuietEvaluator:
         if evaluator._metric_values or hasattr(type(evaluator), callback):
             return True
         return any(_implements(listener, callback) for listener in (*evaluator.metrics, *evaluator.loggers))
+
+
+def or_silent(
+    evaluator: EvaluationPlugin | Callable[[], EvaluationPlugin] | None,
+) -> EvaluationPlugin | Callable[[], EvaluationPlugin]:
+    """An evaluation plugin; of None one without metrics and loggers, which Avalanche would warn of.
+
+    Example:
+        >>> or_silent(None).metrics
+        []
+    """
+    if evaluator is not None:
+        return evaluator
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "No loggers specified")
+        return EvaluationPlugin(loggers=[])
 
 
 def _implements(listener: object, callback: str) -> bool:

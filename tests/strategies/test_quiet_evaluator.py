@@ -1,15 +1,18 @@
 """The evaluator is called where something listens, and nowhere else."""
 
 import copy
+import csv
 import pickle
+import warnings
 
 import pytest
 from avalanche.core import SupervisedPlugin
 from avalanche.evaluation.metrics import accuracy_metrics, loss_metrics
-from avalanche.logging import BaseLogger
+from avalanche.logging import BaseLogger, CSVLogger
 from avalanche.training.plugins import EvaluationPlugin
 
 from avalanche_f2ocl import ViTNCM, f2ocl_metrics
+from avalanche_f2ocl.baselines import ER
 from avalanche_f2ocl.strategies.quiet_evaluator import QuietEvaluator
 from tests.helpers import train_online
 
@@ -76,3 +79,20 @@ def test_values_and_logger_calls_are_those_of_the_plain_evaluator(vit, digits):
 def test_it_can_be_copied(duplicate):
     quiet = duplicate(QuietEvaluator(EvaluationPlugin(loggers=[])))
     assert quiet.collect_all and not hasattr(quiet, "before_forward")
+
+
+def test_training_without_an_evaluator_warns_of_nothing(vit, digits):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for method in (ViTNCM, ER):
+            train_online(method(backbone=vit, evaluator=None), digits.train_stream[:1])
+
+
+def test_avalanches_csv_has_the_accuracies(vit, digits, tmp_path):
+    evaluator = EvaluationPlugin(*accuracy_metrics(experience=True), loggers=[CSVLogger(tmp_path)])
+    strategy = ViTNCM(backbone=vit, evaluator=evaluator)
+    train_online(strategy, digits.train_stream)
+    known = [value for name, value in strategy.eval(digits.test_stream).items() if name.startswith("Top1_Acc_Exp")]
+    with open(tmp_path / "eval_results.csv", newline="") as file:
+        written = [float(row["eval_accuracy"]) for row in csv.DictReader(file)]
+    assert written == pytest.approx(known, abs=1e-4) and min(written) > 0
