@@ -35,6 +35,9 @@ MODELS = {
     "ncm, all negatives, one prompt": SHARED | {"negatives": "all"},
     "lda": {"head": "lda", "head_features": "zq", "prompt_election": "seen"},
     "ridge": SHARED | {"head": "ridge", "head_features": "ensemble", "projection": 0, "compensate_drift": True},
+    "slda": {"head": "slda", "head_features": "q"},
+    "klda": {"head": "klda", "head_features": "z", "projection": 30},
+    "fecam": {"head": "fecam", "head_features": "q"},
     "ridge, projected": {"head": "ridge", "head_features": "layers", "projection": 30},
 }
 SIZES = (10, 7, 1, 2, 10, 3)

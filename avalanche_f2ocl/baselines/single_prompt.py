@@ -80,6 +80,7 @@ class CosineHead(LinearHead):
         init, seed: as :class:`avalanche_f2ocl.baselines.linear.LinearHead`.
 
     Example:
+        >>> import torch
         >>> head = CosineHead(2, scale=5.0)
         >>> head.add_classes(torch.tensor([7]))
         >>> bool(head(torch.ones(1, 2)).abs() <= 5)

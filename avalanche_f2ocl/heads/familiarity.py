@@ -92,7 +92,7 @@ class Familiarity(ReplacedRows):
         self.distance = DISTANCE
         self.sums = nn.ModuleList(LDAHead(dim) for _ in range(parts))
         self.register_rows("counts", dtype=torch.int64, summed=True)
-        self.register_buffer("inverses", torch.zeros(parts, dim, dim))
+        self.register_buffer("inverses", torch.zeros(parts, dim, dim, dtype=torch.float32))
         self.register_buffer("histogram", torch.zeros(BINS, dtype=torch.int64))
         self.register_buffer("judged", torch.zeros((), dtype=torch.int64))
 

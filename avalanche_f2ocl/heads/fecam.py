@@ -151,8 +151,8 @@ def correlations(covariances: Tensor, shrinkage: float = 1.0, off_diagonal: floa
         ``(C, F, F)``; the identity where all variances are zero.
 
     Example:
-        >>> correlations(torch.tensor([[[1.0, 1.0], [1.0, 3.0]]]), shrinkage=1.5)[0, 0].tolist()  # 1 / sqrt(4 * 6)
-        [1.0, 0.2041241452319315]
+        >>> correlations(torch.tensor([[[1.0, 1.0], [1.0, 3.0]]]), shrinkage=1.5)[0, 0]  # 1 / sqrt(4 * 6)
+        tensor([1.0000, 0.2041])
     """
     size = covariances.shape[-1]
     identity = torch.eye(size, dtype=covariances.dtype, device=covariances.device)

@@ -17,7 +17,7 @@ BASELINES = {
     "l2p-mask": lambda **o: L2P(lr=0.01, mask_logits="batch", **o),
     "l2p-ncm": lambda **o: L2P(lr=0.01, classifier="ncm", **o),
     "coda-prompt": lambda **o: CODAPrompt(lr=0.005, **o),
-    "mvp": lambda **o: MVP(passes=1, augment="none", **o),
+    "mvp": lambda **o: MVP(lr=0.02, passes=1, augment="none", **o),
     "single-prompt": lambda **o: SinglePrompt(passes=1, augment="crop", **o),
     "dualprompt": lambda **o: DualPrompt(lr=0.005, **o),
     "dualprompt-mask": lambda **o: DualPrompt(lr=0.005, mask_logits="batch", **o),

@@ -47,7 +47,7 @@ def test_a_run_is_one_file_with_predictions_beside_it(method, tmp_path):
     for name in ("A_k", "UB", "random_key"):
         assert (record[name] is not None) == with_prompts, name
     assert (record["prompt_norm"] is not None) == (with_prompts or one_prompt)
-    chosen = 1 if with_prompts or method.startswith("dualprompt") else 5 if method.startswith("l2p") else 0
+    chosen = 1 if with_prompts or method.startswith(("dualprompt", "mvp")) else 5 if method.startswith("l2p") else 0
     assert sum((record["key_histogram"] or {}).values()) == 50 * chosen
     assert "backbone" not in record["config"] and record["config"]["train_mb_size"] == 10
     text = path.read_text()
