@@ -184,8 +184,8 @@ class F2OCLModel(SavedModel):
         """A training mini-batch under its prompts as they are now.
 
         Returns:
-            z ``(B, D)``; what the head sees, ``(B, F)``; and what it is judged on, ``(B, F)``: embeddings of before the
-            prompts' steps, which have seen the labels.
+            z ``(B, D)``; what the head sees, ``(B, F)``; and what it is judged on, ``(B, F)``: z of before the prompts'
+            steps, which have seen the labels. Layers are those after the steps: others would cost a forward pass.
         """
         prompts = self._of_samples(batch, self.pool.prompts[self._prompt_rows(batch)])
         z, layers = self._encode(batch.prompted_tokens, prompts, replay=True)
@@ -282,7 +282,6 @@ class F2OCLModel(SavedModel):
     def _features(self, z: Tensor, layers: Tensor | None, batch: F2OCLBatch) -> Tensor:
         layers = None if layers is None else layers.detach()
         return head_features(self.config.head_features, z, batch.encoded.q, layers, batch.encoded.layers)
-
 
 
 def needs_q(config: F2OCLConfig) -> bool:
