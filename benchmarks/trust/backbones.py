@@ -1,11 +1,11 @@
-"""Which of timm's models take prompts: ``docs/backbones.md``.
+"""Find out which of timm's models can be used with prompts, and write ``docs/backbones.md``.
 
     python -m benchmarks.trust.backbones
 
-Every name that timm lists is made: first without memory, to see its family; those that can be taken then with random
-weights, two blocks and images of three patches a side. Each has to give the stock model's embedding without prompts,
-learn a mini-batch under prompts, and open again from a file with its backbone. About ten minutes; nothing is
-downloaded.
+Every model that timm lists is first built without memory, to see its family. Those of a supported family are then built
+with random weights, two blocks and images of three patches a side. Each has to give timm's own embedding without
+prompts, learn a mini-batch under prompts, and open again from a file with its backbone. This takes about ten minutes;
+nothing is downloaded.
 """
 
 import argparse
@@ -33,9 +33,9 @@ READOUTS = {
 }  # fmt: skip
 ABOUT = """# Backbones
 
-Every model of timm's classes `VisionTransformer` and `Eva` takes prompts, if its images are square and in colour;
-others are refused before anything is downloaded. `readout="auto"`, the default, is what the stock model pools, so
-without prompts the embedding is the stock model's. `DualPrompt`, `SinglePrompt`, `CODAPrompt` and `MVP`
+Every model of timm's classes `VisionTransformer` and `Eva` can be used with prompts if its images are square and in
+colour; others are refused before anything is downloaded. `readout="auto"`, the default, pools as timm's own model does,
+so without prompts the embedding is the one that timm gives. `DualPrompt`, `SinglePrompt`, `CODAPrompt` and `MVP`
 put prompts into blocks, for which they need a `VisionTransformer`.
 
 `image_size` may be any multiple of the patch size.
@@ -91,9 +91,9 @@ def page(result: dict[str, Any]) -> str:
     taken = sum(map(len, result["taken"].values()))
     lines = [
         ABOUT,
-        f"`python -m benchmarks.trust.backbones`, timm {timm.__version__}: {taken} architectures, with random weights",
-        "and two blocks, gave the stock model's embedding, learned under prompts and opened again from a file. Add a",
-        'tag to the name, as in `"vit_base_patch16_dinov3.lvd1689m"`, to have certain weights.\n',
+        f"With timm {timm.__version__}, `python -m benchmarks.trust.backbones` tried {taken} architectures, with random",
+        "weights and two blocks: each gave the same embedding as timm, learned under prompts, and was opened again from a",
+        'file. To choose particular weights, add their tag to the name, as in `"vit_base_patch16_dinov3.lvd1689m"`.\n',
         "| class, readout | architectures |",
         "|---|---|",
     ]
