@@ -91,9 +91,10 @@ def page(result: dict[str, Any]) -> str:
     taken = sum(map(len, result["taken"].values()))
     lines = [
         ABOUT,
-        f"With timm {timm.__version__}, `python -m benchmarks.trust.backbones` tried {taken} architectures, with random",
-        "weights and two blocks: each gave the same embedding as timm, learned under prompts, and was opened again from a",
-        'file. To choose particular weights, add their tag to the name, as in `"vit_base_patch16_dinov3.lvd1689m"`.\n',
+        f"With timm {timm.__version__}, `python -m benchmarks.trust.backbones` tried {taken} architectures, with",
+        "random weights and two blocks: each gave the same embedding as timm, learned under prompts, and was opened",
+        "again from a file. To choose particular weights, add their tag to the name, as in",
+        '`"vit_base_patch16_dinov3.lvd1689m"`.\n',
         "| class, readout | architectures |",
         "|---|---|",
     ]
