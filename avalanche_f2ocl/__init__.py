@@ -1,6 +1,6 @@
 """Rehearsal-free, task-free online class-incremental learning on frozen ViTs, for Avalanche.
 
-Names are imported when they are asked for: a model alone does not need Avalanche, whose import takes seconds.
+Names are imported when they are first used: a model alone does not need Avalanche, whose import takes seconds.
 """
 
 from importlib import import_module
@@ -8,7 +8,7 @@ from typing import Any
 
 __version__ = "0.2.0"
 
-# Types stand in __init__.pyi.
+# Types are declared in __init__.pyi.
 _HOMES = {
     "BeginBatchPlugin": "strategies.plugins",
     "CheckpointPlugin": "strategies.checkpoint_plugin",

@@ -6,7 +6,7 @@ from typing import Any
 
 
 def check_names(owner: str, given: Collection[str], known: Collection[str]) -> None:
-    """Raises ``TypeError`` naming what was meant, or what there is, unless all ``given`` options are known."""
+    """Raises ``TypeError`` unless all ``given`` options are known; the message suggests a name or lists all names."""
     for name in given:
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1)
@@ -15,7 +15,7 @@ def check_names(owner: str, given: Collection[str], known: Collection[str]) -> N
 
 
 def check_choice(name: str, value: object, allowed: tuple[object, ...]) -> None:
-    """Raises ``ValueError`` naming what is allowed unless ``value`` is."""
+    """Raises ``ValueError`` unless ``value`` is allowed; the message names the values that are."""
     if value not in allowed:
         raise ValueError(f"{name}={value!r}: allowed are {', '.join(map(repr, allowed))}")
 

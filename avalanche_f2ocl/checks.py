@@ -1,6 +1,6 @@
 """Checks of a mini-batch, before anything is learned from it.
 
-They read values, so they belong where images and labels still are on the host.
+The checks read values, so they should run while images and labels are still on the host.
 """
 
 from collections.abc import Sequence
@@ -21,8 +21,9 @@ def check_images(images: Tensor, inputs: str = "auto", image_size: int | None = 
         image_size: side in pixels that the backbone takes; needed for ``"normalised"``.
 
     Raises:
-        TypeError: no tensor, or a dtype that holds no image.
-        ValueError: wrong rank, channels or size, an empty mini-batch, NaN, infinite or out of range, or no values.
+        TypeError: the images are no tensor, or have a dtype that no image has.
+        ValueError: the rank, channels or size are wrong, the mini-batch is empty, or values are NaN, infinite, out of
+            range or absent (on the device ``meta``).
 
     Example:
         >>> check_images(torch.zeros(2, 3, 32, 32, dtype=torch.uint8))
@@ -71,7 +72,7 @@ def check_labels(labels: Tensor | Sequence[int], batch_size: int) -> Tensor:
 
     Raises:
         TypeError: labels are not integers.
-        ValueError: labels are not one per image, or have no values.
+        ValueError: there is not one label for each image, or the labels have no values (on the device ``meta``).
 
     Example:
         >>> check_labels([4, -3], 2)

@@ -31,7 +31,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
     "paper": {"prompt_assignment": "label", "key_update": "gradient", "lr_decay": 0.0, "head_features": "z"},
 }
-"""See :meth:`avalanche_f2ocl.F2OCLStrategy.best` and :meth:`avalanche_f2ocl.F2OCLStrategy.paper`."""
+"""The options of :meth:`avalanche_f2ocl.F2OCLStrategy.best` and :meth:`avalanche_f2ocl.F2OCLStrategy.paper`."""
 
 
 @dataclass(frozen=True)
@@ -39,18 +39,24 @@ class FrozenConfig(HeadOptions, EncoderOptions):
     """Options of a frozen backbone without prompts under a head, checked at construction.
 
     Args:
-        head_features: ``"q"``, the embedding, or ``"layers"``, both from the one forward pass without prompts; or what
-            others make of the class tokens after the last ``blocks`` blocks, ``"class_tokens"``, one after the other
-            (LayUP), and ``"fused"``, their mean under the last norm (F-OAL).
-        blocks, blocks_per_head, grid, vote: of layers, see :class:`avalanche_f2ocl.options.HeadOptions`.
-        penalty: of ``head="ridge"``, where none is given: ``"gcv"`` and ``"past"`` as there; ``"task"``, by samples
-            held out of each task, see :class:`avalanche_f2ocl.heads.TaskRidgeHead`, which needs boundaries.
-        head, metric, shrinkage, priors, projection, random_features, gamma, ridge: see there.
-        readout, normalise, inputs, precision: see :class:`avalanche_f2ocl.options.EncoderOptions`.
-        seed: of the head's random projection.
+        head_features: what the head sees of the one forward pass without prompts. ``"q"`` is the embedding,
+            ``"layers"`` the class token and mean patch of blocks; ``"class_tokens"`` concatenates the class tokens
+            after the last ``blocks`` blocks, as LayUP does, and ``"fused"`` takes their mean under the last norm, as
+            F-OAL does.
+        blocks, blocks_per_head, grid, vote: which blocks give layers, and how the heads on them share the work; see
+            :class:`avalanche_f2ocl.options.HeadOptions`.
+        penalty: how ``head="ridge"`` chooses its penalty where ``ridge`` is None: ``"gcv"``, by generalised
+            cross-validation; ``"past"``, by samples held out of the stream so far; ``"task"``, by samples held out of
+            each task, see :class:`avalanche_f2ocl.heads.TaskRidgeHead`, which needs boundaries.
+        head, metric, shrinkage, priors, projection, random_features, gamma, ridge: the classifier and its settings; see
+            :class:`avalanche_f2ocl.options.HeadOptions`.
+        readout, normalise, inputs, fit, precision: how the backbone sees images; see
+            :class:`avalanche_f2ocl.options.EncoderOptions`.
+        seed: seed of the head's random projection.
 
     Raises:
-        TypeError, ValueError: as there.
+        TypeError: a number has the wrong type.
+        ValueError: a value is not allowed; the message names those that are.
 
     Example:
         >>> FrozenConfig(head="lda").head_features
@@ -65,52 +71,62 @@ class FrozenConfig(HeadOptions, EncoderOptions):
 class F2OCLConfig(HeadOptions, EncoderOptions):
     """Options of F2OCL, checked at construction.
 
-    The defaults are this package's reading of the paper; ``F2OCLStrategy.paper()`` is the literal one.
+    The defaults are this package's reading of the paper; ``F2OCLStrategy.paper()`` is the literal reading.
 
     Args:
         prompt_length: tokens per prompt, L.
         lr: step size of the prompts.
-        betas: Adam's decays for the prompts.
-        lr_decay: exponent p; a prompt's step t has the size ``lr / t**p``, t counting its own steps. 0 is
-            the paper's constant step size, under which the prototypes of a long stream of few classes go stale.
+        betas: Adam's decay rates for the prompts.
+        lr_decay: exponent p; a prompt's step number t has the size ``lr / t**p``, where t counts the prompt's own
+            steps. 0 is the paper's constant step size, under which prototypes go stale in a long stream of few classes.
         temperature: divides the similarities in the contrastive loss.
         passes: optimiser steps per mini-batch.
         keys: prompts concatenated for a prediction, nearest key first.
         prompt_assignment: ``"batch"`` encodes a training mini-batch under one elected class's prompt;
-            ``"label"`` gives every sample its own label's prompt. The second leaks the label into the
-            embedding: the loss falls by encoding the label instead of the image, and predictions are
+            ``"label"`` gives every sample its own label's prompt. This leaks the label into the
+            embedding: the loss falls because prompts encode the label instead of the image, and predictions are
             then just the nearest key's class. ``"shared"``, which the paper does not have, trains one prompt on
-            all mini-batches and encodes every image under it: no key is asked, and the embedding means the same for
-            every class. Or a class of your own, see docs/extending.md.
-        prompt_election: whose prompt the mini-batch gets: ``"sample"``, the class of a random sample;
-            ``"majority"``, the most frequent class; ``"seen"``, any class seen so far; or a function of your own, see
-            docs/extending.md.
-        prompt_init: ``"uniform"`` in [-1, 1), ``"normal"`` with deviation 0.02, or ``"zeros"``.
-        prompt_position: ``"cls"`` adds the class token's position embedding to prompts.
-        key_update: ``"mean"``, running mean of the unprompted embeddings; ``"gradient"``, one gradient
-            step a mini-batch from a random key (Eq. 9).
+            all mini-batches and encodes every image under it: no key is needed, and the embedding means the same for
+            every class. A class of your own is also allowed, see docs/extending.md.
+        prompt_election: whose prompt the mini-batch gets: ``"sample"``, that of the class of a random sample;
+            ``"majority"``, that of the most frequent class; ``"seen"``, that of any class seen so far. A function of
+            your own is also allowed, see docs/extending.md.
+        prompt_init: ``"uniform"`` in [-1, 1), ``"normal"`` with standard deviation 0.02, or ``"zeros"``.
+        prompt_position: ``"cls"`` adds the class token's position embedding to prompts; ``"none"`` adds nothing.
+        key_update: ``"mean"``, the running mean of the unprompted embeddings; ``"gradient"``, one gradient
+            step a mini-batch, starting from a random key (Eq. 9).
         key_lr: step size of ``key_update="gradient"``.
-        compensate_drift: whether embeddings are taken relative to what the steps of their prompt have moved them by
-            so far, on the mean over the mini-batch of each step; so sums of earlier mini-batches stay comparable with
-            later ones while prompts move. Not in the paper. Not for ``"label"``, whose prompts carry the label, nor for
-            elections of other classes than the mini-batch's, ``"seen"`` and your own.
-        max_drift: a prompt takes no more steps once they have moved the embeddings, mini-batch by mini-batch, by this
-            share of their spread, all steps added up; so no sum is further than that from what it would be under the
-            prompt as it is now, and what comes after needs no backward pass. None: prompts never stop. Not in the
-            paper. Not for the same elections as ``compensate_drift``.
-        zoom: passes with prompts see the middle 1 / zoom of each side, enlarged; 1 for the whole image, as in the
+        compensate_drift: whether to subtract from embeddings how far the steps of their prompt have moved them so far,
+            measured on the mean over each step's mini-batch. Sums of earlier mini-batches then stay comparable with
+            later ones while prompts move. It is not in the paper, and not allowed with ``prompt_assignment="label"``,
+            whose prompts carry the label, nor with elections of classes outside the mini-batch (``"seen"`` and
+            functions of your own).
+        max_drift: a prompt stops once its steps, all added up, have moved the embeddings of their mini-batches by this
+            share of the embeddings' spread. No sum is then further than that from what it would be under the final
+            prompt, and later mini-batches need no backward pass. None means that prompts never stop. It is not in the
+            paper, and not allowed with elections of classes outside the mini-batch (``"seen"`` and functions of your
+            own).
+        zoom: passes with prompts see the middle 1 / zoom of each side, enlarged; 1 means the whole image, as in the
             paper.
-        negatives, exclude_self: see :func:`avalanche_f2ocl.losses.contrastive_prompt_loss`.
-        capture, compile: of the frozen backbone, see :class:`avalanche_f2ocl.backbone.PromptableViT`.
-        readout, normalise, inputs, precision, seed: see :class:`avalanche_f2ocl.options.EncoderOptions`.
-        head_features: ``"z"`` as in the paper; ``"either"``, which is level with the frozen backbone where prompts do
-            not help, and does not go with ``"label"``; others see :class:`avalanche_f2ocl.options.HeadOptions`.
-        head, blocks, blocks_per_head, grid, vote, metric, shrinkage, priors: see there.
-        projection, random_features, gamma, ridge, penalty: likewise.
+        negatives: ``"batch"``, the prototypes of the mini-batch's other samples, or ``"all"``, those of all other
+            classes; see :func:`avalanche_f2ocl.losses.contrastive_prompt_loss`.
+        exclude_self: whether the loss takes a sample out of its own positives, as SupCon does.
+        capture: whether to replay training passes as CUDA graphs, see
+            :class:`avalanche_f2ocl.backbone.PromptableViT`.
+        compile: whether to compile the backbone's blocks with ``torch.compile``.
+        readout, normalise, inputs, fit, precision, seed: how the backbone sees images, and the seed; see
+            :class:`avalanche_f2ocl.options.EncoderOptions`.
+        head_features: what the head sees: ``"z"``, the prompted embedding, as in the paper; ``"either"``, which is
+            level with the frozen backbone where prompts do not help, and is not allowed with
+            ``prompt_assignment="label"``; for others see :class:`avalanche_f2ocl.options.HeadOptions`.
+        head, metric, shrinkage, priors, projection, random_features, gamma, ridge, penalty: the classifier and its
+            settings; see :class:`avalanche_f2ocl.options.HeadOptions`.
+        blocks, blocks_per_head, grid, vote: which blocks give layers, and how the heads on them share the work; see
+            :class:`avalanche_f2ocl.options.HeadOptions`.
 
     Raises:
-        TypeError: a number of the wrong type.
-        ValueError: a value that is not allowed; the message names those that are.
+        TypeError: a number has the wrong type.
+        ValueError: a value is not allowed; the message names those that are.
 
     Example:
         >>> F2OCLConfig(prompt_length=5).prompt_length
@@ -161,7 +177,7 @@ class F2OCLConfig(HeadOptions, EncoderOptions):
         if not 1 <= self.zoom <= MAX_ZOOM:
             raise ValueError(f"zoom={self.zoom!r}: must be from 1 to {MAX_ZOOM}")
         label = self.prompt_assignment == "label"
-        # What is kept of a prompt is noted, to be put back, for the mini-batch's classes alone.
+        # Undo notes the state of prompts only for the mini-batch's own classes.
         elects = self.prompt_assignment not in ("label", "shared")
         anywhere = elects and self.prompt_election not in ("sample", "majority")
         if label and self.head_features == "either":

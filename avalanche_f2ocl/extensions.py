@@ -1,4 +1,4 @@
-"""Heads, prompts and elections of users' own, known by the name that files carry."""
+"""Users' own heads, prompts and elections, which files refer to by name."""
 
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
@@ -8,27 +8,27 @@ from typing import Any
 
 _KNOWN: dict[str, dict[str, Callable[..., Any]]] = {"head": {}, "prompt_assignment": {}, "prompt_election": {}}
 EXTENSIBLE = tuple(_KNOWN)
-"""Options that take a class or function of a user's own."""
+"""Options that take a user's own class or function."""
 _PLAIN = (bool, int, float, str, type(None))
 
 
 def register(option: str, factory: Callable[..., Any]) -> str:
     """Makes a class or function known, so that an option, a file or the command line may refer to it by its name.
 
-    Passing it to a strategy or model registers it, too. Needed only where a file is opened before that; an installed
-    package can declare it instead, as an entry point of the group ``avalanche_f2ocl.<option>``.
+    Passing it to a strategy or model registers it, too, so a call is needed only if a file is opened before that. An
+    installed package can declare it instead, as an entry point of the group ``avalanche_f2ocl.<option>``.
 
     Args:
         option: ``"head"``, ``"prompt_assignment"`` or ``"prompt_election"``.
         factory: a class, a function, or ``functools.partial`` of one with keywords that are numbers, strings, booleans
-            or None. What it must be: see docs/extending.md.
+            or None. docs/extending.md says what each option asks of it.
 
     Returns:
         The name, made of module, qualified name and the keywords of a partial.
 
     Raises:
-        ValueError: another option.
-        TypeError: a lambda, a closure, or something else that no name tells from others.
+        ValueError: the option takes nothing of a user's own.
+        TypeError: the factory is a lambda, a closure or something else that no name identifies.
 
     Example:
         >>> from avalanche_f2ocl.heads import NCMHead
@@ -43,9 +43,9 @@ def register(option: str, factory: Callable[..., Any]) -> str:
 
 
 def find(option: str, name: str) -> Callable[..., Any] | None:
-    """What was registered under a name, or what an installed package declares under it; None if nothing.
+    """The class or function registered under a name, or declared under it by an installed package; None without.
 
-    Nothing else is imported: a name is looked up, never taken for a path to code.
+    Nothing else is imported: a name is looked up, never treated as a path to code.
 
     Example:
         >>> find("head", "os.system") is None
@@ -59,17 +59,17 @@ def find(option: str, name: str) -> Callable[..., Any] | None:
 
 
 def found(option: str, name: Any) -> Callable[..., Any]:
-    """As :func:`find`, of a name that has been checked."""
+    """What :func:`find` gives for a name that has been checked before, so that it is there."""
     factory = find(option, name)
     assert factory is not None, (option, name)
     return factory
 
 
 def known_name(option: str, value: Any, allowed: tuple[Any, ...]) -> str:
-    """The name of an option's value, which is one of those allowed, a registered name, or a class or function.
+    """The name of an option's value, which is an allowed or registered name, or a class or function.
 
     Raises:
-        TypeError, ValueError: it is none of these.
+        TypeError, ValueError: the value is none of these.
     """
     if callable(value):
         return register(option, value)
@@ -82,12 +82,12 @@ def known_name(option: str, value: Any, allowed: tuple[Any, ...]) -> str:
 
 
 def needs(options: Mapping[str, Any]) -> dict[str, str]:
-    """What must be known, by option, where a model with these options is to be made again."""
+    """By option, the registered names that must be known for a model with these options to be made again."""
     return {option: options[option] for option in EXTENSIBLE if options.get(option) in _KNOWN[option]}
 
 
 def check_made(option: str, name: Any, made: object, base: type, attributes: Collection[str]) -> None:
-    """Raises ``TypeError`` unless what a user's class or function made can do what a model asks for."""
+    """Raises ``TypeError`` unless ``made``, the result of a user's class or function, has what a model needs."""
     lacks = [attribute for attribute in attributes if not hasattr(made, attribute)]
     if lacks or not isinstance(made, base):
         reason = f"lacks {', '.join(lacks)}" if lacks else f"is no {base.__module__}.{base.__name__}"

@@ -1,4 +1,4 @@
-"""How an image of any size becomes the square that a backbone takes: sizes and places, for Pillow and for tensors."""
+"""How an image of any size becomes the backbone's square: sizes and positions, for Pillow and for tensors."""
 
 from dataclasses import dataclass
 from math import floor
@@ -9,11 +9,12 @@ from avalanche_f2ocl.options import Fit, Interpolation, Options
 
 
 class Placement(NamedTuple):
-    """What is done with an image.
+    """How an image is resized, and where the square lies in it.
 
     Attributes:
-        width, height: it is resized to, in pixels.
-        left, top: of the square in it; negative where the square is larger and is filled up.
+        width, height: size in pixels that the image is resized to.
+        left, top: position of the square in the resized image, in pixels; negative where the square is larger and the
+            rest is filled.
     """
 
     width: int
@@ -30,11 +31,11 @@ class ImageFit(Options):
         image_size: side S of the square.
         fit: ``"crop"``, as timm evaluates: the shorter side is resized to S / ``crop_pct`` and the centre is cut out;
             ``"squash"``, both sides are resized to S; ``"pad"``, the longer side is resized to S and the rest is
-            filled; ``"auto"``, crop, but squares are resized whole: they lack the margin where they are thumbnails,
-            as CIFAR's, or were fitted before. A square of S pixels always stays as it is.
+            filled; ``"auto"``, crop, except that square images are resized whole, since thumbnails such as CIFAR's and
+            images fitted before have no margin to cut off. A square of S pixels always stays as it is.
         crop_pct: share of the shorter side that a crop keeps, in (0, 1].
         interpolation: ``"bicubic"`` or ``"bilinear"``, both antialiased.
-        fill: red, green and blue of what is filled up, 0 to 255.
+        fill: red, green and blue of the filled part, 0 to 255.
 
     The defaults are those of the default backbone, ``vit_base_patch16_224.augreg_in21k``.
 
@@ -66,7 +67,7 @@ class ImageFit(Options):
             raise error(f"fill={fill!r}: must be three ints from 0 to 255, in a tuple")
 
     def place(self, width: int, height: int) -> Placement:
-        """Where the square lies in an image of these sides, and what it is resized to."""
+        """How an image of ``width`` by ``height`` pixels is resized, and where the square lies in it."""
         side, whole = self.image_size, self.fit == "squash" or (self.fit == "auto" and width == height)
         if whole or width == height == side:
             return Placement(side, side, 0, 0)
@@ -74,7 +75,7 @@ class ImageFit(Options):
             longer = max(width, height)
             new_width, new_height = (max(1, round(side * own / longer)) for own in (width, height))
             return Placement(new_width, new_height, -((side - new_width) // 2), -((side - new_height) // 2))
-        # Rounding as in torchvision's Resize and CenterCrop, which timm takes.
+        # The same rounding as in torchvision's Resize and CenterCrop, which timm uses.
         shorter = floor(side / self.crop_pct)
         new_width = shorter if width <= height else int(shorter * width / height)
         new_height = shorter if height <= width else int(shorter * height / width)

@@ -1,6 +1,6 @@
 """The keywords of models' constructors, for editors and type checkers.
 
-Names and types are those of :mod:`avalanche_f2ocl.config`, where defaults, checks and meanings stand.
+Names and types are those of :mod:`avalanche_f2ocl.config`, which has the defaults, checks and meanings.
 """
 
 from pathlib import Path
@@ -33,7 +33,7 @@ from avalanche_f2ocl.options import (
 
 
 class PlaceKeywords(TypedDict, total=False):
-    """Where a backbone comes from and goes to."""
+    """Where a backbone comes from, and the device it is put on."""
 
     weights: str | Path | None
     image_size: int | None
@@ -41,7 +41,7 @@ class PlaceKeywords(TypedDict, total=False):
 
 
 class EncoderKeywords(PlaceKeywords, total=False):
-    """Those, and :class:`avalanche_f2ocl.options.EncoderOptions`."""
+    """Keywords of the backbone's place and of :class:`avalanche_f2ocl.options.EncoderOptions`."""
 
     readout: Readout
     normalise: Normalise
@@ -67,7 +67,7 @@ class _HeadKeywords(EncoderKeywords, total=False):
 
 
 class FrozenKeywords(_HeadKeywords, total=False):
-    """Of :class:`avalanche_f2ocl.FrozenModel`."""
+    """Keywords of :class:`avalanche_f2ocl.FrozenModel`."""
 
     config: FrozenConfig | None
     head_features: FrozenFeatures
@@ -75,7 +75,7 @@ class FrozenKeywords(_HeadKeywords, total=False):
 
 
 class F2OCLKeywords(_HeadKeywords, total=False):
-    """Of :class:`avalanche_f2ocl.F2OCLModel`."""
+    """Keywords of :class:`avalanche_f2ocl.F2OCLModel`."""
 
     config: F2OCLConfig | None
     head_features: HeadFeatures

@@ -6,7 +6,7 @@ from torch.nn import functional as F
 
 
 def _balance(y: Tensor, previous_counts: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """Weights ``alpha, beta`` of each sample's class: past against present, adding up to one."""
+    """Weights ``alpha`` of the past and ``beta`` of the present for each sample's class; they add up to one."""
     previous = previous_counts[y].to(dtype)
     present = (y.unsqueeze(0) == y.unsqueeze(1)).sum(1)
     alpha = previous / (previous + present)
@@ -28,8 +28,8 @@ def contrastive_prompt_loss(
         L = -\frac1B \sum_i \Big( \alpha_i \log \Lambda_1(i)
             + \frac{\beta_i}{|S^+_i|} \sum_{j \in S^+_i} \log \Lambda_2(i, j) \Big)
 
-    :math:`\Lambda_1` sets a sample against its class's prototype and the prototypes of the negatives,
-    :math:`\Lambda_2` against the samples of the mini-batch; both are softmaxes of cosine similarities
+    :math:`\Lambda_1` compares a sample with its class's prototype and the prototypes of the negatives,
+    :math:`\Lambda_2` with the samples of the mini-batch; both are softmaxes of cosine similarities
     over the temperature. :math:`\alpha = n / (n + n^*)` and :math:`\beta = n^* / (n + n^*)` weigh a
     class's :math:`n` earlier samples against its :math:`n^*` present ones. Prototypes get no gradient.
 
@@ -39,8 +39,8 @@ def contrastive_prompt_loss(
         prototypes: ``(C, D)``; only rows in ``y`` are read unless ``negatives="all"``.
         previous_counts: samples per class in earlier mini-batches, ``(C,)``.
         temperature: divides every similarity.
-        negatives: prototypes in :math:`\Gamma_1`: ``"batch"``, one term for each sample of another
-            class as in Eq. 5, or ``"all"``, one term for each other row of ``prototypes``.
+        negatives: the prototypes in :math:`\Gamma_1`: ``"batch"``, one term for each sample of another
+            class, as in Eq. 5, or ``"all"``, one term for each other row of ``prototypes``.
         exclude_self: take a sample out of its own positives and denominator (then :math:`\Lambda_2` is
             SupCon). A sample alone in its class then has no second term.
 
@@ -78,7 +78,7 @@ def contrastive_prompt_loss(
     if exclude_self:
         itself = torch.eye(len(y), dtype=torch.bool, device=y.device)
         positives = same_class & ~itself
-        # A finite low value: a lone sample's row would be all -inf and its gradient NaN.
+        # A low but finite value: with -inf, the row of a lone sample would be all -inf and its gradient NaN.
         to_samples = to_samples.masked_fill(itself, torch.finfo(z.dtype).min)
     log_lambda2 = to_samples - to_samples.logsumexp(1, keepdim=True)
     pulled = torch.where(positives, log_lambda2, 0.0).sum(1) / positives.sum(1).clamp(min=1)
@@ -93,7 +93,7 @@ def key_loss(new_keys: Tensor, keys: Tensor, q: Tensor, y: Tensor, previous_coun
         L = \sum_c \Big( \alpha_c\, d(k'_c, k_c) + \beta_c \sum_{i: y_i = c} d(k'_c, q_i) \Big),
         \qquad d = 1 - \cos
 
-    The paper writes the similarity where it minimises; the distance is meant.
+    The paper writes the similarity here but minimises it, so the distance must be meant.
 
     Args:
         new_keys: ``(P, D)``, the keys that are moved.
@@ -112,7 +112,7 @@ def key_loss(new_keys: Tensor, keys: Tensor, q: Tensor, y: Tensor, previous_coun
     """
     alpha, beta = _balance(y, previous_counts, q.dtype)
     pull = (beta * (1 - F.cosine_similarity(new_keys[y], q, dim=1))).sum()
-    # One alpha per class: each of its samples carries its share.
+    # There is one alpha for each class, which its samples share equally.
     present = (y.unsqueeze(0) == y.unsqueeze(1)).sum(1)
     stay = (alpha / present * (1 - F.cosine_similarity(new_keys, keys.detach(), dim=1)[y])).sum()
     return stay + pull

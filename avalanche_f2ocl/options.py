@@ -1,4 +1,4 @@
-"""What options there are, each declared once: name, type with what is allowed, default, check."""
+"""All options, each declared once: its name, its type (which lists the allowed values), its default and its check."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,7 +33,10 @@ FrozenPenalty = Literal["gcv", "past", "task"]
 
 
 def choices(config: Any) -> dict[str, tuple[Any, ...]]:
-    """What is allowed, by option, where the type of a field (or of a function's parameter) lists it.
+    """The allowed values of each option whose type lists them.
+
+    Args:
+        config: a class whose fields are options, or a function whose parameters are.
 
     Example:
         >>> choices(HeadOptions)["metric"]
@@ -41,7 +44,7 @@ def choices(config: Any) -> dict[str, tuple[Any, ...]]:
     """
     listed = {}
     for name, hint in get_type_hints(config).items():
-        for part in (hint, *get_args(hint)):  # those of a union, too
+        for part in (hint, *get_args(hint)):  # also the members of a union
             if get_origin(part) is Literal:
                 listed[name] = get_args(part)
     return listed
@@ -49,13 +52,13 @@ def choices(config: Any) -> dict[str, tuple[Any, ...]]:
 
 @dataclass(frozen=True)
 class Options:
-    """Base of options: what a field's type lists is checked at construction.
+    """Base class of options; each value is checked at construction against those that the field's type lists.
 
-    A class or function of a user's own becomes its name, see :func:`avalanche_f2ocl.extensions.register`.
+    A user's own class or function is replaced by its name, see :func:`avalanche_f2ocl.extensions.register`.
 
     Raises:
-        TypeError: a number of the wrong type.
-        ValueError: a value that is not allowed; the message names those that are.
+        TypeError: a number has the wrong type.
+        ValueError: a value is not allowed; the message names those that are.
     """
 
     def __post_init__(self) -> None:
@@ -72,18 +75,22 @@ class EncoderOptions(Options):
     """How a frozen backbone sees images, and the seed; checked at construction.
 
     Args:
-        readout: the embedding: ``"auto"``, what the stock model pools, from the outputs of its own tokens; ``"cls"``;
-            the mean over ``"prompt"`` outputs (CLS where there is no prompt), or over ``"patch"`` outputs.
-        normalise: ``"backbone"``, mean and deviation of the backbone's configuration; ``"unit"``, none.
+        readout: which outputs give the embedding: ``"auto"``, those that timm's own model pools, prompts left out;
+            ``"cls"``, the class token; ``"prompt"``, the mean over prompts (the class token where there is no prompt);
+            ``"patch"``, the mean over patches.
+        normalise: ``"backbone"``, by mean and standard deviation of the backbone's configuration; ``"unit"``, not at
+            all.
         inputs: ``"auto"``, uint8 of any size or floats in [0, 1]; ``"normalised"``, floats that are
-            passed to the backbone untouched.
-        fit: how images become the backbone's square, see :class:`avalanche_f2ocl.image_fit.ImageFit`.
-        precision: of the frozen backbone, see :class:`avalanche_f2ocl.backbone.PromptableViT`.
-        seed: drives every random draw.
+            passed to the backbone unchanged.
+        fit: how images become the backbone's square: ``"auto"``, ``"crop"``, ``"squash"`` or ``"pad"``; see
+            :class:`avalanche_f2ocl.image_fit.ImageFit`.
+        precision: dtype in which the frozen backbone computes: ``"auto"``, ``"float32"`` or ``"bfloat16"``; see
+            :class:`avalanche_f2ocl.backbone.PromptableViT`.
+        seed: seed of every random draw.
 
     Raises:
-        TypeError: a number of the wrong type.
-        ValueError: a value that is not allowed; the message names those that are.
+        TypeError: a number has the wrong type.
+        ValueError: a value is not allowed; the message names those that are.
 
     Example:
         >>> EncoderOptions(readout="patch").precision
@@ -108,32 +115,36 @@ class HeadOptions(Options):
 
     Args:
         head: ``"ncm"``, nearest class mean; ``"lda"``, linear discriminant analysis; ``"ridge"``, ridge regression of
-            one-hot labels; as others publish it, ``"slda"``, see :class:`avalanche_f2ocl.heads.SLDAHead`, ``"klda"``,
-            see :class:`avalanche_f2ocl.heads.KLDAHead`, and ``"fecam"``, see
-            :class:`avalanche_f2ocl.heads.FeCAMHead`. All but the first are solved when a prediction is asked for after
-            an update. Or a class of your own, see docs/extending.md.
-        head_features: ``"z"``, the embedding under prompts; ``"q"``, the one without; ``"zq"``, both; ``"either"``,
-            both with a head each, and z has a say once it has proved better, see
-            :class:`avalanche_f2ocl.heads.EitherHead`; ``"layers"``, class token and mean patches after blocks, from
-            the forward pass that gives z; ``"ensemble"``, those and the layers of the pass that gives q. Layers have
-            several heads, whose logits are added up.
-        blocks: how many last blocks give layers; None for all of them, see
+            one-hot labels. As their authors publish them: ``"slda"``, see :class:`avalanche_f2ocl.heads.SLDAHead`;
+            ``"klda"``, see :class:`avalanche_f2ocl.heads.KLDAHead`; and ``"fecam"``, see
+            :class:`avalanche_f2ocl.heads.FeCAMHead`. All heads but ``"ncm"`` are solved at the first prediction after
+            an update. A class of your own is also allowed, see docs/extending.md.
+        head_features: ``"z"``, the embedding under prompts; ``"q"``, the embedding without; ``"zq"``, both;
+            ``"either"``, one head on each, where the head on z counts once it has proved better, see
+            :class:`avalanche_f2ocl.heads.EitherHead`; ``"layers"``, class token and mean patch after blocks, from
+            the forward pass that gives z; ``"ensemble"``, these and the layers of the pass that gives q. Layers are
+            shared by several heads, whose logits are added up.
+        blocks: how many of the last blocks give layers; None means all of them, see
             :func:`avalanche_f2ocl.heads.layers.choose_layers`.
-        blocks_per_head: consecutive blocks that share a head; None as there.
+        blocks_per_head: consecutive blocks that share a head; None leaves the choice to
+            :func:`avalanche_f2ocl.heads.layers.choose_layers`.
         grid: patches of layers are averaged over ``grid * grid`` cells of the image, in the pass that gives z.
-        vote: how much each of several ridge regressions has to say, see :class:`avalanche_f2ocl.heads.EnsembleHead`.
-        metric: of ``head="ncm"``.
-        shrinkage: of ``head="lda"``, see :class:`avalanche_f2ocl.heads.LDAHead`, ``"slda"`` or ``"fecam"``.
-        priors: of ``head="lda"`` or ``"ridge"``.
-        projection: random features that ``head="ridge"``, ``"lda"`` or ``"klda"`` makes of what it sees, see there.
-        random_features, gamma: of what kind, see :func:`avalanche_f2ocl.heads.projection.random_features`.
-        ridge: penalty of ``head="ridge"``, see :class:`avalanche_f2ocl.heads.RidgeHead`; None to choose it.
-        penalty: how: ``"gcv"``, by generalised cross-validation; ``"past"``, by samples held out of the stream so far,
-            see :class:`avalanche_f2ocl.heads.HeldOutRidgeHead`.
+        vote: how several ridge regressions are weighted, see :class:`avalanche_f2ocl.heads.EnsembleHead`.
+        metric: similarity of ``head="ncm"``: ``"cosine"`` or ``"euclidean"``.
+        shrinkage: of the covariance of ``head="lda"``, ``"slda"`` or ``"fecam"``, see
+            :class:`avalanche_f2ocl.heads.LDAHead`.
+        priors: of the classes in ``head="lda"`` or ``"ridge"``: ``"equal"``, or by ``"counts"`` of their samples.
+        projection: number of random features that ``head="ridge"``, ``"lda"`` or ``"klda"`` makes of its input; see
+            the head's class.
+        random_features, gamma: kind of random features, and the width of their kernel; see
+            :func:`avalanche_f2ocl.heads.projection.random_features`.
+        ridge: penalty of ``head="ridge"``, see :class:`avalanche_f2ocl.heads.RidgeHead`; None to have it chosen.
+        penalty: how the penalty is chosen: ``"gcv"``, by generalised cross-validation; ``"past"``, by samples held out
+            of the stream so far, see :class:`avalanche_f2ocl.heads.HeldOutRidgeHead`.
 
     Raises:
-        TypeError: a number of the wrong type.
-        ValueError: a value that is not allowed; the message names those that are.
+        TypeError: a number has the wrong type.
+        ValueError: a value is not allowed; the message names those that are.
 
     Example:
         >>> HeadOptions(head="ridge", projection=0).ridge is None

@@ -1,4 +1,4 @@
-"""Several processes under torchrun: who they are, and what they exchange."""
+"""Several processes under torchrun: their numbers, and what they exchange."""
 
 import os
 from collections.abc import Callable
@@ -11,18 +11,18 @@ from torch import distributed as dist
 
 LOST = (
     "the other processes could not be reached: one was lost or hangs. Start again with torchrun; "
-    "strategy.resume(path) goes on after the last checkpoint"
+    "strategy.resume(path) continues from the last checkpoint"
 )
 
 
 def start(timeout: timedelta = timedelta(minutes=10)) -> bool:
     """Joins the processes that torchrun started.
 
-    Where each has a CUDA device of its own, tensors on it go by NCCL; where processes share one, which NCCL refuses,
-    and for tensors on the CPU, by gloo.
+    If each process has a CUDA device of its own, they exchange tensors on these devices by NCCL. They use gloo for
+    tensors on the CPU, and for all tensors if processes share a device, which NCCL does not allow.
 
-    Call it before strategies and models are made. They then share the work: see docs/scaling.md. Without torchrun it
-    does nothing.
+    Call this function before strategies and models are made. They then share the work, see docs/scaling.md. Without
+    torchrun the function does nothing.
 
     Args:
         timeout: for how long a process waits for another before it gives up.
@@ -47,7 +47,7 @@ def start(timeout: timedelta = timedelta(minutes=10)) -> bool:
 
 
 def world_size() -> int:
-    """Processes that share the work, 1 without torchrun."""
+    """Number of processes that share the work; 1 without torchrun."""
     return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
 
 
@@ -66,7 +66,7 @@ class Share(NamedTuple):
 
     Attributes:
         total: samples of the mini-batch.
-        rank, ranks: whose of how many.
+        rank, ranks: number of the process, and how many processes there are.
 
     Example:
         >>> [Share(5, rank, 2).of(torch.arange(5)).tolist() for rank in range(2)]
@@ -79,7 +79,7 @@ class Share(NamedTuple):
 
     @property
     def sizes(self) -> list[int]:
-        """Of all shares."""
+        """Number of samples in each process's share."""
         cuts = [self.total * r // self.ranks for r in range(self.ranks + 1)]
         return [stop - start for start, stop in zip(cuts, cuts[1:], strict=False)]
 
@@ -88,7 +88,7 @@ class Share(NamedTuple):
         return self.sizes[self.rank]
 
     def of(self, rows: Tensor) -> Tensor:
-        """This process's rows ``(n, ...)`` of ``(total, ...)``; where it has none, one that stands in."""
+        """This process's rows ``(n, ...)`` of ``(total, ...)``; if it has none, one row as a placeholder."""
         start = min(self.total * self.rank // self.ranks, self.total - 1)
         return rows[start : start + max(1, self.size)]
 
@@ -102,8 +102,8 @@ def gather_rows(rows: Tensor, share: Share) -> Tensor:
     """All processes' rows in order, ``(total, ...)``; gradients flow to this process's own.
 
     Args:
-        rows: ``(max(1, n), ...)``, of :meth:`Share.of`.
-        share: whose.
+        rows: this process's rows ``(max(1, n), ...)``, as :meth:`Share.of` gives them.
+        share: this process's share.
 
     Raises:
         RuntimeError: another process was lost.
@@ -131,7 +131,7 @@ class _SumOfGradients(torch.autograd.Function):
 
 
 def sum_gradients(values: Tensor) -> Tensor:
-    """The same values; their gradient becomes the sum of all processes' gradients.
+    """Returns the same values; their gradient becomes the sum of all processes' gradients.
 
     Raises:
         RuntimeError: in the backward pass, another process was lost.
@@ -140,14 +140,14 @@ def sum_gradients(values: Tensor) -> Tensor:
 
 
 def all_equal(value: Any) -> bool:
-    """Whether all processes have the same value, which can be pickled."""
+    """Whether all processes have the same value, which must be picklable."""
     values = [None] * world_size()
     _exchange(dist.all_gather_object, values, value)
     return all(other == value for other in values)
 
 
 def wait_for_all() -> None:
-    """Returns when all processes have called it: what the first wrote before is there for the others."""
+    """Returns when all processes have called it, so that files written before by the first are there for the others."""
     if world_size() > 1:
         _exchange(dist.barrier)
 
@@ -157,16 +157,16 @@ class OutOfStep(RuntimeError):
 
 
 def agree(labels: Tensor | None) -> None:
-    """To be called in all processes for each mini-batch, so that all learn it or none does.
+    """Compares the mini-batch among all processes, so that all learn it or none does; all must call it.
 
     Args:
-        labels: ``(B,)`` int64 of the mini-batch; None where this process cannot use it.
+        labels: ``(B,)`` int64, the labels of the mini-batch; None if this process cannot use the mini-batch.
 
     Raises:
-        ValueError: another process cannot use it.
-        OutOfStep: another process has other labels, since it shuffles by another seed, say.
-        RuntimeError: another process was lost. By gloo this is known here; NCCL itself works behind the host's back, so
-            that only its watchdog would end the process.
+        ValueError: another process cannot use the mini-batch.
+        OutOfStep: another process has other labels, for example because it shuffles by another seed.
+        RuntimeError: another process was lost. Gloo reports this here; NCCL works asynchronously, so that only its
+            watchdog would end the process.
     """
     if world_size() == 1:
         return

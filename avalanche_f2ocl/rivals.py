@@ -14,10 +14,10 @@ class Rival:
 
     Attributes:
         source: authors, title, year, arXiv number.
-        options: of :class:`avalanche_f2ocl.config.FrozenConfig`.
-        boundaries: whether it must be told where a task ends.
+        options: options of :class:`avalanche_f2ocl.config.FrozenConfig` that make the method.
+        boundaries: whether the method must be told where a task ends.
         class_covariances: whether it keeps a covariance for each class.
-        departs: what differs from the publication; empty if nothing does.
+        departs: how the method differs from its publication; empty if it does not.
     """
 
     source: str
@@ -27,7 +27,7 @@ class Rival:
     departs: str = ""
 
     def but(self, departs: str, boundaries: bool = False, **options: Any) -> "Rival":
-        """The same with other options."""
+        """The same method with other options."""
         return Rival(self.source, MappingProxyType({**self.options, **options}), boundaries, False, departs)
 
 
@@ -35,8 +35,8 @@ _RANPAC = Rival(
     "McDonnell, Gong, Parvaneh, Abbasnejad and van den Hengel, RanPAC: Random Projections and Pre-trained Models for "
     "Continual Learning, 2023, arXiv 2307.02251",
     {"head": "ridge", "projection": 10_000, "penalty": "past", "priors": "counts"},
-    departs="The penalty is chosen by each fifth sample of the stream so far, not by the last fifth of a task. "
-    "Without the adapters that are tuned on the first task.",
+    departs="The penalty is chosen on every fifth sample of the stream so far, not on the last fifth of a task. "
+    "The adapters that are tuned on the first task are left out.",
 )
 _LAYUP = Rival(
     "Ahrens, Lehmann, Lee and Wermter, Read Between the Layers: Leveraging Multi-Layer Representations for "
@@ -49,8 +49,8 @@ _LAYUP = Rival(
         "penalty": "past",
         "priors": "counts",
     },
-    departs="The penalty is chosen as RanPAC's; the authors' code chooses it by accuracy in four-fold cross-validation "
-    "on the stored features of a task. Without tuning on the first task.",
+    departs="The penalty is chosen as RanPAC's is; the authors' code chooses it by accuracy in four-fold "
+    "cross-validation on the stored features of a task. Nothing is tuned on the first task.",
 )
 _F_OAL = Rival(
     "Zhuang, Liu, He, Tong, Zeng, Chen, Wang and Chau, F-OAL: Forward-only Online Analytic Learning with Fast Training "
@@ -76,19 +76,19 @@ _G_ACIL = Rival(
     },
     departs="Each mini-batch is learned once; the authors' scripts learn it three times, augmented.",
 )
-_SCALED = "With this package's scaled outputs: each is divided by its root mean square over the samples."
+_SCALED = "The outputs are scaled as in this package: each is divided by its root mean square over the samples."
 
 RIVALS: dict[str, Rival] = {
     "ranpac": _RANPAC,
     "ranpac-task": _RANPAC.but(
-        "The penalty is chosen by each fifth sample of a task, not by its last fifth. Without the adapters that are "
-        "tuned on the first task.",
+        "The penalty is chosen on every fifth sample of a task, not on its last fifth. The adapters that are tuned on "
+        "the first task are left out.",
         boundaries=True,
         penalty="task",
     ),
     "ranpac-scaled": _RANPAC.but(_SCALED, priors="equal"),
     "layup": _LAYUP,
-    "layup-task": _LAYUP.but("As layup, with each task's penalty.", boundaries=True, penalty="task"),
+    "layup-task": _LAYUP.but("As layup, but each task chooses a penalty.", boundaries=True, penalty="task"),
     "layup-scaled": _LAYUP.but(_SCALED, priors="equal"),
     "f-oal": _F_OAL,
     "f-oal-scaled": _F_OAL.but(_SCALED, priors="equal"),
@@ -104,15 +104,15 @@ RIVALS: dict[str, Rival] = {
         "Momeni, Mazumder and Liu, Continual Learning Using a Kernel-Based Method Over Foundation Models, 2024, "
         "arXiv 2412.15571",
         {"head": "klda", "projection": 5000, "random_features": "fourier"},
-        departs="The kernel's width is that of the first mini-batch unless `gamma` is given; the authors search it for "
-        "each backbone.",
+        departs="The first mini-batch sets the kernel's width unless `gamma` is given; the authors search it for each "
+        "backbone.",
     ),
     "randumb": Rival(
         "Prabhu, Sinha, Kumaraguru, Torr, Sener and Dokania, Random Representations Outperform Online Continually "
         "Learned Representations (RanDumb), 2024, arXiv 2402.08823",
         {"head": "lda", "projection": 10_000, "random_features": "fourier"},
-        departs="On embeddings instead of pixels, without flipped images; the kernel's width is that of the first "
-        'mini-batch, not of all images. On embeddings the authors leave the projection out: `head="lda"` alone.',
+        departs="It works on embeddings instead of pixels, without flipped images; the first mini-batch sets the "
+        'kernel\'s width, not all images. On embeddings the authors leave the projection out: `head="lda"` alone.',
     ),
     "fecam": Rival(
         "Goswami, Liu, Twardowski and van de Weijer, FeCAM: Exploiting the Heterogeneity of Class Distributions in "
@@ -121,16 +121,16 @@ RIVALS: dict[str, Rival] = {
         class_covariances=True,
     ),
 }
-"""What :meth:`avalanche_f2ocl.FrozenBackbone.rival` and :meth:`avalanche_f2ocl.FrozenModel.rival` take, by name."""
+"""Methods of :meth:`avalanche_f2ocl.FrozenBackbone.rival` and :meth:`avalanche_f2ocl.FrozenModel.rival`, by name."""
 
 WITHOUT_BOUNDARIES = tuple(name for name, rival in RIVALS.items() if not rival.boundaries)
 
 
 def rival_options(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a rival, under given ones.
+    """The options of another author's method; given options override them.
 
     Raises:
-        ValueError: an unknown name; the message lists those there are.
+        ValueError: the name is unknown; the message lists those there are.
 
     Example:
         >>> rival_options("slda", {"shrinkage": 0.01})

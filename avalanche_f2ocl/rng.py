@@ -8,13 +8,13 @@ import torch
 def generator(seed: int, purpose: str, number: int = 0) -> torch.Generator:
     """A CPU generator that depends on its three arguments and on nothing drawn before.
 
-    No draw of this package touches torch's global generator, so a resumed run, another rank, or the
+    No draw of this package touches torch's global generator, so a resumed run, another process, or the
     same stream cut differently sees the same draws.
 
     Args:
         seed: the run's seed.
         purpose: what is drawn, for example ``"class-order"``.
-        number: class id or batch number; any integer, negative ones too.
+        number: number of the class or mini-batch; any integer, negative ones too.
 
     Example:
         >>> a = torch.rand(2, generator=generator(0, "prompt", 7))

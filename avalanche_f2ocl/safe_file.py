@@ -18,17 +18,17 @@ _SYNC_FOLDERS = os.name != "nt"  # Windows opens no folders
 
 
 def write_safe_file(path: str | Path, tensors: dict[str, Tensor], values: dict[str, Any]) -> None:
-    """Writes a file so that at any moment the path holds the old file whole or the new one whole.
+    """Writes a file so that at any moment the path holds either the whole old file or the whole new one.
+
+    If there are several processes, the first writes and the others do nothing.
 
     Args:
-        path: of the file; its folder must exist. ``<path>.<process id>.tmp`` is used on the way.
-        tensors: by name, on any device.
-        values: what JSON can hold.
-
-    With several processes the first writes, the others do nothing.
+        path: path of the file; its folder must exist. ``<path>.<process id>.tmp`` is used as a temporary file.
+        tensors: tensors by name, on any device.
+        values: values that JSON can hold.
 
     Raises:
-        OSError: the file cannot be written; an old one is left as it was.
+        OSError: the file cannot be written; an old file is left as it was.
 
     Example:
         >>> import tempfile
@@ -46,7 +46,7 @@ def write_safe_file(path: str | Path, tensors: dict[str, Tensor], values: dict[s
     unfinished = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         save_file(tensors, unfinished, {_VALUES: text, _DIGEST: _digest(tensors, text)})
-        unfinished.chmod(path.stat().st_mode & 0o777 if path.exists() else _usual_mode())  # safetensors' is 0600
+        unfinished.chmod(path.stat().st_mode & 0o777 if path.exists() else _usual_mode())  # safetensors makes it 0600
         _to_disk(unfinished)
         os.replace(unfinished, path)
     except BaseException:
@@ -57,11 +57,11 @@ def write_safe_file(path: str | Path, tensors: dict[str, Tensor], values: dict[s
 
 
 def read_safe_file(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The tensors, on the CPU, and values of a file.
+    """Reads the tensors, onto the CPU, and the values of a file.
 
     Raises:
-        FileNotFoundError: no such file.
-        ValueError: a file that is damaged or was not written by :func:`write_safe_file`.
+        FileNotFoundError: there is no such file.
+        ValueError: the file is damaged or was not written by :func:`write_safe_file`.
     """
     path = Path(path)
     if not path.is_file():
@@ -80,7 +80,7 @@ def read_safe_file(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]
 
 
 def tensors_sha256(tensors: dict[str, Tensor]) -> str:
-    """Checksum of names, dtypes, shapes and values."""
+    """Checksum over names, dtypes, shapes and values."""
     return _digest(tensors, "")
 
 

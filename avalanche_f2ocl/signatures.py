@@ -1,4 +1,4 @@
-"""Signatures that name every option of a constructor that hands its options on."""
+"""Signatures that name every option of a constructor, even if the constructor passes its options on."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -7,11 +7,11 @@ from typing import Any, get_type_hints
 
 
 def option_defaults(cls: type) -> dict[str, Any]:
-    """Defaults by name of what a model's or strategy's constructor takes.
+    """Defaults, by name, of all parameters of a model's or strategy's constructor.
 
     Args:
-        cls: its constructors name some parameters themselves; the others are those of its ``model_type``, if it has
-            one, and the fields of its ``config_type``.
+        cls: the class. Its constructor names some parameters itself; the others are those of its ``model_type``, if it
+            has one, and the fields of its ``config_type``.
 
     Example:
         >>> from avalanche_f2ocl import F2OCLModel
@@ -29,11 +29,11 @@ def option_defaults(cls: type) -> dict[str, Any]:
 
 
 def spelled_out(function: Callable[..., Any], defaults: Mapping[str, Any]) -> inspect.Signature:
-    """The signature of a function with ``**options: Unpack[Keywords]``, each keyword a parameter of its own.
+    """The signature of a function, in which ``**options: Unpack[Keywords]`` is spelled out, a parameter each.
 
     Args:
-        function: also without such options; then the signature is its own.
-        defaults: by keyword.
+        function: any function; without such options the signature is its own.
+        defaults: the default of each keyword.
     """
     signature = inspect.signature(function)
     parameters = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
@@ -50,7 +50,7 @@ def spelled_out(function: Callable[..., Any], defaults: Mapping[str, Any]) -> in
 
 
 class _OfConstructor:
-    """As a class's ``__signature__``: its constructor's, also where ``__new__`` or a metaclass would hide it."""
+    """A class's ``__signature__``: that of its constructor, even where ``__new__`` or a metaclass would hide it."""
 
     def __get__(self, instance: object, owner: type) -> inspect.Signature:
         if instance is not None:
@@ -67,7 +67,7 @@ class SpelledOut:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         own = vars(cls).get("__init__")
         super().__init_subclass__(**kwargs)
-        # Avalanche wraps constructors in checks that do not know options which are handed on.
+        # Avalanche wraps constructors in checks that do not know options which are passed on.
         if own is not None:
             cls.__init__ = own  # type: ignore[method-assign]
             own.__signature__ = spelled_out(own, option_defaults(cls))

@@ -1,4 +1,4 @@
-"""F2OCL in Avalanche's training loop, and what every strategy of this package does there."""
+"""F2OCL as an Avalanche strategy, and what all strategies of this package have in common."""
 
 from avalanche_f2ocl.strategies.base import BaseStrategy
 from avalanche_f2ocl.strategies.checkpoint_plugin import CheckpointPlugin

@@ -1,4 +1,4 @@
-"""Where tasks end, for those methods that must be told."""
+"""The ends of tasks, for those methods that must be told."""
 
 from abc import abstractmethod
 from typing import Any
@@ -10,7 +10,7 @@ from avalanche.core import SupervisedPlugin
 class AtBoundaries(SupervisedPlugin):
     """Calls :meth:`at_boundary` at the end of a plain experience, or of a call of ``train`` on an online stream.
 
-    Not at those that a resumed run passes over.
+    It is not called at boundaries that a resumed run skips.
     """
 
     _online = False
@@ -30,7 +30,7 @@ class AtBoundaries(SupervisedPlugin):
 
 
 class EndTask(AtBoundaries):
-    """Tells the model."""
+    """Tells the model that a task has ended."""
 
     def at_boundary(self, strategy: Any) -> None:
         strategy.model.end_task()

@@ -11,16 +11,16 @@ from avalanche_f2ocl.arguments import check_positive, check_positive_int
 class CheckpointPlugin(SupervisedPlugin):
     """Saves the strategy between mini-batches, for ``strategy.resume(path)``.
 
-    A file is written before the next mini-batch is begun, or when ``train`` ends, once enough mini-batches or
-    seconds have passed since the last. Each replaces the one before it, whole.
+    Once enough mini-batches or seconds have passed since the last file, a new one is written before the next mini-batch
+    begins, or when ``train`` ends. Each file replaces the one before as a whole.
 
     Args:
-        path: of the file.
+        path: path of the file.
         every_batches: mini-batches between two files.
         every_seconds: seconds between two files.
 
     Raises:
-        TypeError, ValueError: an interval out of range, or none given.
+        TypeError, ValueError: an interval is out of range, or none is given.
 
     Example:
         >>> from avalanche_f2ocl import F2OCLStrategy

@@ -13,23 +13,23 @@ class F2OCLStrategy(BaseStrategy):
     """Rehearsal-free, task-free online learning with contrastive prompts.
 
     Source: "Rehearsal-free and Task-free Online Continual Learning With Contrastive Prompt",
-    arXiv 2510.00467, Algorithm 1. Images, labels, training-time logits and devices: see
-    :class:`avalanche_f2ocl.strategies.base.BaseStrategy`.
+    arXiv 2510.00467, Algorithm 1. :class:`avalanche_f2ocl.strategies.base.BaseStrategy` describes images, labels,
+    training-time logits and devices.
 
     Args:
         backbone: timm name with tag, ``"micro_vit"``, or a ViT of timm's (frozen in place).
-        weights: local checkpoint for a named backbone; default is timm's download.
-        image_size: side in pixels; default the backbone's own.
-        device: default CUDA if there is one, else CPU.
+        weights: local checkpoint for a named backbone; by default timm downloads the weights.
+        image_size: side of the images in pixels; by default the backbone's own.
+        device: by default CUDA if there is a CUDA device, else the CPU.
         config: all options of :class:`avalanche_f2ocl.config.F2OCLConfig` at once.
-        **options: single ones, over ``config``; and those of the loop, see
-            :class:`avalanche_f2ocl.strategies.base.BaseStrategy`: ``train_mb_size``, the mini-batch that one
-            contrastive loss sees, ``train_epochs``, ``eval_mb_size``, ``plugins``, ``evaluator``, ``eval_every``,
+        **options: single options, which override ``config``, and those of the training loop, see
+            :class:`avalanche_f2ocl.strategies.base.BaseStrategy`: ``train_mb_size``, the size of the mini-batch that
+            one contrastive loss sees, ``train_epochs``, ``eval_mb_size``, ``plugins``, ``evaluator``, ``eval_every``,
             ``peval_mode``, ``on_bad_input``.
 
     Raises:
-        TypeError, ValueError: an option that is not allowed; the message says what is.
-        OSError: weights that could not be loaded.
+        TypeError, ValueError: an option is not allowed; the message says what is.
+        OSError: the weights could not be loaded.
 
     Example:
         >>> from avalanche.benchmarks import split_online_stream
@@ -54,17 +54,22 @@ class F2OCLStrategy(BaseStrategy):
     def best(cls, **options: Unpack[F2OCLStrategyKeywords]) -> Self:
         """The recommended settings: what this package adds to the paper.
 
-        Two passes see each image: one without a prompt sees all of it; one under a prompt that all classes share sees
-        its middle enlarged, and its quarters one by one. What the blocks put out goes to ridge regressions on a few
-        blocks each, with penalties by generalised cross-validation, whose outputs are added, the more reliable ones
-        with more weight. The prompt is trained by the same contrastive loss for a few mini-batches: once its steps have
-        moved embeddings by twice their spread it stops, so that sums stay comparable.
+        Each image is seen in two passes: the pass without a prompt sees the whole image; the pass under a prompt that
+        all classes share sees its middle, enlarged, and its quarters separately. Ridge regressions on a few blocks
+        each, with penalties chosen by generalised cross-validation, take the outputs of the blocks; their own outputs
+        are added up, the more reliable ones with more weight. The prompt is trained with the contrastive loss of the
+        paper for a few mini-batches: it stops once its steps have moved embeddings by twice their spread, so that sums
+        stay comparable.
 
-        benchmarks/README.md has the search on held-out training images, as far as it has been run, and what it gives
-        beside frozen heads. Sums take 234 MB on a ViT-Ti, 467 MB on a ViT-S and 580 MB on a ViT-B.
+        benchmarks/README.md describes the search on held-out training images, as far as it has been run, and compares
+        the result with frozen heads. Sums take 234 MB on a ViT-Ti, 467 MB on a ViT-S and 580 MB on a ViT-B.
 
         Args:
-            **options: as the constructor's; they win over the recommended ones.
+            **options: those of the constructor; they override the recommended ones.
+
+        Raises:
+            TypeError, ValueError: an option is not allowed.
+            OSError: the weights could not be loaded.
 
         Example:
             >>> model = F2OCLStrategy.best(backbone="micro_vit", evaluator=None).model
@@ -75,13 +80,21 @@ class F2OCLStrategy(BaseStrategy):
 
     @classmethod
     def paper(cls, **options: Unpack[F2OCLStrategyKeywords]) -> Self:
-        """The literal reading of the paper: own label's prompts, keys by gradient, a constant step size.
+        """The literal reading of the paper: each label's own prompt, keys by gradient, a constant step size.
 
-        It is offered for comparison. With exact keys it scores near 100 %, with its own keys no better
-        than those keys are: the prompts encode labels, not images.
+        It is offered for comparison. With exact keys it scores near 100 %, and with its own keys it is no better
+        than those keys are, because the prompts encode labels, not images.
 
         Args:
-            **options: as the constructor's; they win over the literal ones.
+            **options: those of the constructor; they override the literal ones.
+
+        Raises:
+            TypeError, ValueError: an option is not allowed.
+            OSError: the weights could not be loaded.
+
+        Example:
+            >>> F2OCLStrategy.paper(backbone="micro_vit", evaluator=None).model.config.prompt_assignment
+            'label'
         """
         return cls(**{**PRESETS["paper"], **options})
 

@@ -1,4 +1,4 @@
-"""The keywords of strategies' constructors, for editors and type checkers; defaults stand in ``BaseStrategy``."""
+"""The keywords of strategies' constructors, for editors and type checkers; ``BaseStrategy`` has the defaults."""
 
 from collections.abc import Callable, Sequence
 from typing import Literal, TypedDict
@@ -11,7 +11,7 @@ from avalanche_f2ocl.keywords import F2OCLKeywords, FrozenKeywords
 
 
 class StrategyKeywords(TypedDict, total=False):
-    """Of every strategy."""
+    """Keywords of every strategy."""
 
     backbone: str | nn.Module
     train_mb_size: int
@@ -25,8 +25,8 @@ class StrategyKeywords(TypedDict, total=False):
 
 
 class F2OCLStrategyKeywords(F2OCLKeywords, StrategyKeywords, total=False):
-    """Of :class:`avalanche_f2ocl.F2OCLStrategy`."""
+    """Keywords of :class:`avalanche_f2ocl.F2OCLStrategy`."""
 
 
 class FrozenStrategyKeywords(FrozenKeywords, StrategyKeywords, total=False):
-    """Of :class:`avalanche_f2ocl.FrozenBackbone`."""
+    """Keywords of :class:`avalanche_f2ocl.FrozenBackbone`."""

@@ -1,8 +1,9 @@
 """The phases of a training mini-batch as Avalanche plugins, one each.
 
-They work with any strategy whose model is a :class:`avalanche_f2ocl.models.base.BaseModel`, attached in the order of
-its phases (:func:`phase_plugins` makes them): begin, loss, updates. The strategy's own criterion should give zero (the
-model's loss is added to it) and its optimiser should be ``model.optimizer`` or another that takes sparse gradients.
+They work with any strategy whose model is a :class:`avalanche_f2ocl.models.base.BaseModel`. Attach them in the order of
+the model's phases: begin, loss, updates; :func:`phase_plugins` makes them in this order. The strategy's own criterion
+should give zero, since the model's loss is added to it, and its optimiser should be ``model.optimizer`` or another that
+takes sparse gradients.
 
 Example:
     >>> from avalanche.training.templates import SupervisedTemplate
@@ -30,7 +31,7 @@ def training_batch(strategy: Any) -> Any:
     """The mini-batch that :class:`BeginBatchPlugin` began.
 
     Raises:
-        RuntimeError: no such plugin comes first.
+        RuntimeError: no :class:`BeginBatchPlugin` comes before the other plugins.
     """
     batch = getattr(strategy, "training_batch", None)
     if batch is None:
@@ -39,7 +40,7 @@ def training_batch(strategy: Any) -> Any:
 
 
 def phase_plugins(model: BaseModel) -> list[SupervisedPlugin]:
-    """The phases that a model's :meth:`BaseModel.learn_batch` walks, for Avalanche's loop.
+    """The phases of a model's :meth:`BaseModel.learn_batch`, as plugins for Avalanche's loop.
 
     Example:
         >>> from avalanche_f2ocl import ViTNCMModel
@@ -53,19 +54,19 @@ def phase_plugins(model: BaseModel) -> list[SupervisedPlugin]:
 
 
 class BeginBatchPlugin(SupervisedPlugin):
-    """Begins the mini-batch: makes room for each class that is new in it, and what the phases share of it."""
+    """Begins the mini-batch: makes room for each class that is new, and prepares what the phases share."""
 
     def before_training_iteration(self, strategy, **kwargs):
         checked = getattr(strategy, "checked_minibatch", None)
         if checked is None or any(now is not then for now, then in zip(strategy.mbatch, checked, strict=False)):
-            # A strategy that does not check on the host, or another plugin has changed the mini-batch.
+            # The strategy does not check on the host, or another plugin has changed the mini-batch.
             strategy.model.check(strategy.mb_x)
             strategy.mb_labels = check_labels(strategy.mb_y, len(strategy.mb_x))
         strategy.training_batch = strategy.model.begin_batch(strategy.mb_x, strategy.mb_labels)
 
 
 PromptGrowthPlugin = BeginBatchPlugin
-"""Its name in version 0.1."""
+"""The name of :class:`BeginBatchPlugin` in version 0.1."""
 
 
 class LossPlugin(SupervisedPlugin):
@@ -88,15 +89,15 @@ class LossPlugin(SupervisedPlugin):
 
 
 ContrastivePromptPlugin = LossPlugin
-"""For F2OCL, whose loss is the contrastive prompt loss (Eqs. 3-7)."""
+"""The loss plugin of F2OCL, whose loss is the contrastive prompt loss (Eqs. 3-7)."""
 
 
 class UpdatePlugin(SupervisedPlugin):
     """Calls one of the model's updates.
 
     Args:
-        name: of the model's method.
-        last: whether it ends the mini-batch.
+        name: name of the model's method.
+        last: whether this update ends the mini-batch.
     """
 
     def __init__(self, name: str, last: bool):
@@ -117,7 +118,7 @@ class KeyUpdatePlugin(UpdatePlugin):
 
 
 class PrototypeUpdatePlugin(UpdatePlugin):
-    """Takes the mini-batch, re-encoded under the updated prompts, into prototypes and counts (Eq. 8)."""
+    """Encodes the mini-batch under the updated prompts and adds it to prototypes and counts (Eq. 8)."""
 
     def __init__(self):
         super().__init__("update_prototypes", last=True)

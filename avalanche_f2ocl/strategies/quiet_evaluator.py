@@ -1,4 +1,4 @@
-"""Avalanche's evaluation plugin without the callbacks that nothing listens to, and without needless warnings."""
+"""Avalanche's evaluation plugin without callbacks that no metric or logger uses, and without needless warnings."""
 
 import warnings
 from collections.abc import Callable
@@ -9,13 +9,14 @@ from avalanche.training.plugins import EvaluationPlugin
 
 
 class QuietEvaluator:
-    """Stands for an evaluation plugin among a strategy's plugins.
+    """Takes the place of an evaluation plugin among a strategy's plugins.
 
-    The plugin answers to every callback, fourteen in a training mini-batch, and copies the experience in each. Here it
-    answers to those that one of its metrics or loggers implements, or when a value waits for the loggers.
+    Avalanche's plugin answers to every callback, fourteen in a training mini-batch, and copies the experience in each.
+    This one answers only to callbacks that one of its metrics or loggers implements, and when a value waits for the
+    loggers.
 
     Args:
-        evaluator: the plugin.
+        evaluator: Avalanche's plugin.
 
     Example:
         >>> quiet = QuietEvaluator(EvaluationPlugin(loggers=[]))
@@ -41,7 +42,7 @@ class QuietEvaluator:
 def or_silent(
     evaluator: EvaluationPlugin | Callable[[], EvaluationPlugin] | None,
 ) -> EvaluationPlugin | Callable[[], EvaluationPlugin]:
-    """An evaluation plugin; of None one without metrics and loggers, which Avalanche would warn of.
+    """The given evaluation plugin; for None, one without metrics and loggers, which Avalanche would warn about.
 
     Example:
         >>> or_silent(None).metrics
@@ -55,7 +56,7 @@ def or_silent(
 
 
 def _implements(listener: object, callback: str) -> bool:
-    """Whether it has the callback, and not just the empty one of its base class."""
+    """Whether ``listener`` implements the callback itself, beyond the empty one of its base class."""
     method = getattr(listener, callback, None)
     empty = (getattr(base, callback, None) for base in (PluginMetric, SupervisedPlugin))
     return method is not None and getattr(method, "__func__", method) not in empty

@@ -17,18 +17,18 @@ from avalanche_f2ocl.strategies.run_file import check_same_run, read_run, restor
 
 _PLAIN = (bool, int, float, str, tuple, type(None))
 _ENVIRONMENT = {"backbone", "weights", "image_size", "device", "config", "plugins", "evaluator"}
-"""Constructor arguments that are not the method's."""
+"""Constructor arguments that are not options of the method."""
 
 
 class Resumable:
-    """Mixed into a strategy whose constructor takes keywords only; and gives it ``save``, ``load`` and ``resume``.
+    """Mixin that gives ``save``, ``load`` and ``resume`` to a strategy whose constructor takes keywords only.
 
     Attributes:
-        evaluations: what each ``eval`` returned, when and of what.
-        catching_up_batches: mini-batches still to come that a checkpoint knows.
+        evaluations: the result of each ``eval`` so far, with its time and experiences.
+        catching_up_batches: mini-batches still to come that the checkpoint has already learned.
     """
 
-    if TYPE_CHECKING:  # what the template beside it has
+    if TYPE_CHECKING:  # attributes of the template that it is mixed with
         model: Any
         optimizer: Any
         skipped: int
@@ -46,7 +46,7 @@ class Resumable:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Every plain option it was made with, given or default, as JSON knows it."""
+        """Every plain option the strategy was made with, given or default, as JSON values."""
         options: dict[str, Any] = {}
         for cls in reversed(type(self).__mro__):
             if issubclass(cls, Resumable):
@@ -59,19 +59,20 @@ class Resumable:
     def save(self, path: str | Path, *, backbone: bool = False, min_class_count: int = 1) -> None:
         """Writes what has been learned to one file, whole or not at all.
 
-        Tensors as safetensors; options, class ids, mini-batches done, evaluations and the state of
-        :func:`avalanche_f2ocl.f2ocl_metrics` as JSON in its header. No image, no pickle. Of a class seen once the
-        prototype is that sample's embedding: ``min_class_count=2`` leaves such classes out.
+        The file holds tensors as safetensors, and in its header, as JSON, the options, class ids, number of
+        mini-batches learned, evaluations and the state of :func:`avalanche_f2ocl.f2ocl_metrics`. It holds no image and
+        no pickle. The prototype of a class seen once is that sample's embedding; ``min_class_count=2`` leaves such
+        classes out.
 
         Args:
-            path: of the file, in an existing folder.
-            backbone: whether the frozen weights go with it.
-            min_class_count: classes with fewer samples are left out; such a file cannot be resumed from.
+            path: path of the file, in an existing folder.
+            backbone: whether the file also holds the frozen weights.
+            min_class_count: classes with fewer samples are left out; a run cannot be resumed from such a file.
 
         Raises:
-            OSError: it cannot be written; an old file is left as it was.
-            RuntimeError: in the middle of catching up after :meth:`resume`.
-            NotImplementedError: a strategy that stores images.
+            OSError: the file cannot be written; an old file is left as it was.
+            RuntimeError: the strategy is still catching up after :meth:`resume`.
+            NotImplementedError: the strategy stores images.
 
         Example:
             >>> import os, tempfile, torch
@@ -90,18 +91,19 @@ class Resumable:
 
     @classmethod
     def load(cls, path: str | Path, backbone: str | nn.Module | None = None, **options) -> "Resumable":
-        """A strategy that knows what a file's did, for predictions or for another stream.
+        """A strategy that has learned what the file's strategy had, for predictions or for another stream.
 
         Args:
-            path: written by :meth:`save`.
-            backbone: as the constructor's. Default: from the file, if its weights are in it, else loaded by its name.
-            **options: over those of the file; also ``weights``, ``device``, ``plugins``, ``evaluator``. Precision and
-                the width of a projection are by default those with which it was learned.
+            path: a file written by :meth:`save`.
+            backbone: a timm name or module. By default the backbone comes from the file, if its weights are there, and
+                is otherwise loaded by its name.
+            **options: options that override those of the file; also ``weights``, ``device``, ``plugins`` and
+                ``evaluator``. Precision and the width of a projection are by default those used in learning.
 
         Raises:
-            FileNotFoundError: no such file.
-            ValueError: damaged, of another version or strategy, learned on other weights, or with a head, prompts or
-                an election of a user's own that is not known here.
+            FileNotFoundError: there is no such file.
+            ValueError: the file is damaged, is of another format or strategy, was learned on other weights, or needs
+                a head, prompts or an election of a user's own that is not known here.
         """
         tensors, values = read_model_file(path)
         check_needs(values, path)
@@ -119,37 +121,39 @@ class Resumable:
 
     @classmethod
     def _as_config(cls, options: Mapping[str, Any], path: str | Path) -> dict[str, Any]:
-        """A file's options as the constructor's: the model's as one config, so that a subclass may fix some of them."""
-        config_type = cls.model_type.config_type  # type: ignore[attr-defined]  # of the strategy it is mixed into
+        """A file's options as constructor arguments; the model's are one config, so that a subclass may fix some."""
+        config_type = cls.model_type.config_type  # type: ignore[attr-defined]  # the strategy's
         names = {field.name for field in fields(config_type)}
         loop = {name: value for name, value in options.items() if name not in names}
         if strange := loop.keys() & (_ENVIRONMENT | {"self"}):
-            raise ValueError(f"{str(path)!r} holds {sorted(strange)} among its options, which no file of ours does")
+            raise ValueError(f"{str(path)!r} has unknown options {sorted(strange)}: the file is not ours")
         config = config_type(**{name: value for name, value in options.items() if name in names})
         return {"config": config, **loop}
 
     def resume(self, path: str | Path, *, missing_ok: bool = False) -> bool:
-        """Goes on with a run that a checkpoint was made of.
+        """Continues a run from its checkpoint.
 
         Call it in the same script, on the strategy made as before, before the first ``train``. The script then
-        passes the same stream again: mini-batches that the checkpoint knows are not learned again, evaluations it
-        knows (by the number of mini-batches before them and the experiences evaluated) return the numbers they
-        returned. So the stream must be replayable: the same samples in the same order, evaluated at the same times.
-        While it catches up, ``catching_up`` is True and other plugins see experiences without mini-batches;
-        their own state, and that of Avalanche's metrics, is not in the file. On the CPU, with the same number of
-        threads (a warning says where it is another), the run ends bit for bit as if it had never stopped.
+        goes through the same stream again: mini-batches that the checkpoint has learned are not learned again, and
+        evaluations that it has recorded (identified by the number of mini-batches before them and the experiences
+        evaluated) return the same numbers as before. So the stream must be replayable: the same samples in the same
+        order, evaluated at the same times. While the run catches up, ``catching_up`` is True, and other plugins see
+        experiences without mini-batches; their own state, and that of Avalanche's metrics, is not in the file. On the
+        CPU, with the same number of threads (a warning is given if it differs), the run ends bit for bit as if it had
+        never stopped.
 
         Args:
-            path: written by :meth:`save` or :class:`avalanche_f2ocl.CheckpointPlugin`.
-            missing_ok: whether there may be no file yet.
+            path: a file written by :meth:`save` or :class:`avalanche_f2ocl.CheckpointPlugin`.
+            missing_ok: whether a missing file is allowed; the run then starts from the beginning.
 
         Returns:
-            Whether there was one.
+            Whether there was a file.
 
         Raises:
-            FileNotFoundError: no such file.
-            ValueError: damaged, or of another strategy, configuration, backbone or version; nothing has changed.
-            RuntimeError: this strategy has learned already.
+            FileNotFoundError: there is no such file.
+            ValueError: the file is damaged, or is of another strategy, configuration, backbone or format; nothing has
+                changed.
+            RuntimeError: this strategy has already learned something.
         """
         wait_for_all()
         if missing_ok and not Path(path).exists():
@@ -167,22 +171,22 @@ class Resumable:
 
     @property
     def catching_up(self) -> bool:
-        """Whether mini-batches or evaluations are still to come that a checkpoint knows."""
+        """Whether mini-batches or evaluations that the checkpoint has recorded are still to come."""
         return self.catching_up_batches > 0 or self._known_evaluations.to_come(self.clock.train_iterations)
 
     def own_tensors(self) -> dict[str, Tensor]:
-        """What the strategy has learned beside its model, with a row per class; none as a rule."""
+        """Tensors that the strategy has learned outside its model, with a row per class; usually there are none."""
         return {}
 
     def load_own_tensors(self, tensors: dict[str, Tensor]) -> None:
-        """Takes what :meth:`own_tensors` gave."""
+        """Restores tensors that :meth:`own_tensors` gave."""
 
     def eval(self, exp_list, **kwargs):
-        """Avalanche's; while it catches up, what the checkpoint knows.
+        """Avalanche's ``eval``; while the run catches up, it returns the results recorded in the checkpoint.
 
         Raises:
-            RuntimeError: an evaluation that the checkpoint does not know, of a time before it: the model that it
-                would be of is gone.
+            RuntimeError: the evaluation is of a time before the checkpoint, which has not recorded it; the model of
+                that time is gone.
         """
         experiences = [exp_list] if hasattr(exp_list, "dataset") else list(exp_list)
         now = self.clock.train_iterations
@@ -195,7 +199,7 @@ class Resumable:
         if self.catching_up_batches:
             raise RuntimeError(
                 f"the checkpoint knows no evaluation of {describe(experiences)} after {now} mini-batches (stream, "
-                "experience, samples): evaluate when and what the interrupted run did, or load() the file instead"
+                "experience, samples): make the same evaluations as the interrupted run, or load() the file instead"
             )
         metrics = super().eval(experiences, **kwargs)
         self.evaluations.append(Evaluation.of(now, experiences, metrics))

@@ -1,4 +1,4 @@
-"""A strategy's file: what it has learned, where its run stands, and whether another run may go on from there."""
+"""A strategy's file: what it has learned, how far its run has come, and whether another run may continue from it."""
 
 import warnings
 from collections.abc import Mapping
@@ -13,16 +13,16 @@ from avalanche_f2ocl.models.resolved import resolved
 
 _RUN = {"skipped", "batches_done", "experiences_done", "evaluations", "metrics"}
 _NO_INFLUENCE = {"eval_mb_size", "on_bad_input"}
-"""Options that change nothing that is learned, nor when it is evaluated."""
+"""Options that affect neither what is learned nor when it is evaluated."""
 
 
 def learned(strategy: Any) -> Learned:
-    """What a strategy has learned."""
+    """Everything that a strategy has learned."""
     return Learned(strategy.model, type(strategy).__name__, strategy.optimizer, strategy.own_tensors())
 
 
 def save(strategy: Any, path: str | Path, backbone: bool = False, min_class_count: int = 1) -> None:
-    """See :meth:`avalanche_f2ocl.strategies.resuming.Resumable.save`."""
+    """Writes a strategy's file, see :meth:`avalanche_f2ocl.strategies.resuming.Resumable.save`."""
     strategy.evaluations += strategy._known_evaluations.passed(strategy.clock.train_iterations)
     run = {
         "skipped": strategy.skipped,
@@ -35,12 +35,12 @@ def save(strategy: Any, path: str | Path, backbone: bool = False, min_class_coun
 
 
 def restore_learned(strategy: Any, tensors: dict[str, Tensor], values: dict[str, Any], path) -> None:
-    """Puts what a file's strategy learned into this one; see :func:`avalanche_f2ocl.models.model_file.restore`."""
+    """Restores what a file's strategy learned in this one; see :func:`avalanche_f2ocl.models.model_file.restore`."""
     strategy.load_own_tensors(restore(learned(strategy), tensors, values, path))
 
 
 def read_run(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """A strategy's file; see :func:`avalanche_f2ocl.models.model_file.read_model_file`."""
+    """Reads a strategy's file, see :func:`avalanche_f2ocl.models.model_file.read_model_file`."""
     return read_model_file(path, _RUN)
 
 
@@ -48,7 +48,7 @@ def check_same_run(strategy: Any, values: Mapping[str, Any], path: str | Path) -
     """Raises ``ValueError`` unless a checkpoint is of a run like the strategy's, with all its classes."""
     check_origin(learned(strategy), values, path)
     options, mine = values["options"], strategy.options
-    # What these came out as is compared below.
+    # The values that these options led to are compared below.
     skipped = _NO_INFLUENCE | {"readout"} | ({"precision", "projection"} if "resolved" in values else set())
     names = sorted((options.keys() | mine.keys()) - skipped)
     other = [name for name in names if options.get(name) != mine.get(name)]
@@ -60,13 +60,13 @@ def check_same_run(strategy: Any, values: Mapping[str, Any], path: str | Path) -
     for name, option in (("dtype", "precision"), ("projection", "projection"), ("readout", "readout")):
         if there.get(name, here[name]) != here[name]:
             raise ValueError(
-                f"{str(path)!r} was learned with {name} {there[name]}, here it is {here[name]}: sums of "
-                f"both do not go together; make the strategy with {option}={there[name]!r}"
+                f"{str(path)!r} was learned with {name} {there[name]}, here it is {here[name]}: sums of the two do not "
+                f"mix; make the strategy with {option}={there[name]!r}"
             )
     if there.get("threads", here["threads"]) != here["threads"]:
         warnings.warn(
-            f"{str(path)!r} was written with {there['threads']} threads, here are {here['threads']}: the run goes on, "
-            "but not bit for bit as without the interruption",
+            f"{str(path)!r} was written with {there['threads']} threads, here there are {here['threads']}: the run "
+            "continues, but not bit for bit as without the interruption",
             stacklevel=3,
         )
     if values["classes_left_out"]:
@@ -76,7 +76,7 @@ def check_same_run(strategy: Any, values: Mapping[str, Any], path: str | Path) -
 
 
 def restore_run(strategy: Any, values: Mapping[str, Any]) -> None:
-    """Puts metrics and counts where they were."""
+    """Restores metrics and counts."""
     strategy.skipped = values["skipped"]
     for metric, state in zip(_group_metrics(strategy), values["metrics"], strict=True):
         metric.load_state(state)

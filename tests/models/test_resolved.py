@@ -88,7 +88,7 @@ def test_other_threads_are_said(small_vit, digits, path):
     threads = torch.get_num_threads()
     torch.set_num_threads(threads + 1)
     try:
-        with pytest.warns(UserWarning, match=f"written with {threads} threads, here are {threads + 1}"):
+        with pytest.warns(UserWarning, match=f"written with {threads} threads, here there are {threads + 1}"):
             assert FrozenBackbone(backbone=small_vit, evaluator=None).resume(path)
     finally:
         torch.set_num_threads(threads)

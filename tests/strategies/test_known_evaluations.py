@@ -148,9 +148,9 @@ def test_what_is_no_number_is_named(small_vit, stream, tmp_path):
     strategy.save(path)
     resumed = make(small_vit, metrics=metrics)
     resumed.resume(path)
-    with pytest.warns(UserWarning, match=f"come back without {name}") as caught:
+    with pytest.warns(UserWarning, match=f"from the checkpoint lack {name}") as caught:
         returned = run(resumed, stream)
-    assert len([w for w in caught if "come back without" in str(w.message)]) == 1
+    assert len([w for w in caught if "from the checkpoint lack" in str(w.message)]) == 1
     assert same(returned, [{n: v for n, v in metrics.items() if n != name} for metrics in expected])
 
 

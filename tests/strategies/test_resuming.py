@@ -278,7 +278,7 @@ def test_options_that_no_file_holds_are_refused(saved, vit):
     tensors, values = read_safe_file(saved)
     values["options"]["plugins"] = []
     write_safe_file(saved, tensors, values)
-    with pytest.raises(ValueError, match="holds .'plugins'. among its options"):
+    with pytest.raises(ValueError, match="has unknown options .'plugins'."):
         F2OCLStrategy.load(saved, backbone=vit, evaluator=None)
 
 
