@@ -1,4 +1,4 @@
-"""Whole runs over a stream, by groups or at any time, and their tables and pictures (:mod:`.plots`)."""
+"""Whole runs over a stream, evaluated by groups or at any time, and their tables and pictures (:mod:`.plots`)."""
 
 from avalanche_f2ocl.evaluation.anytime import AnytimeResult, run_anytime
 from avalanche_f2ocl.evaluation.by_groups import GroupsResult, run_online

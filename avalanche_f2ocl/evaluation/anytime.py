@@ -1,4 +1,4 @@
-"""Accuracy at any time: a run over a stream that is evaluated every so many samples."""
+"""Accuracy at any time: a run over a stream with an evaluation after every so many samples."""
 
 import time
 from dataclasses import dataclass
@@ -26,13 +26,14 @@ class AnytimeResult:
     """The curve of a run and its figures of merit, as fractions.
 
     Attributes:
-        samples: trained on at each evaluation, ``(k,)`` int64, ascending.
-        accuracy: on the test images of the classes seen by then, among these classes, ``(k,)`` float64.
-        classes_seen: ``(k,)`` int64.
-        A_auc: see :func:`area_under_curve`.
-        A_last: after the last sample.
-        prequential: see :class:`avalanche_f2ocl.metrics.prequential.PrequentialAccuracy`; None unless asked for.
-        seconds: training and evaluation.
+        samples: number of samples trained on before each evaluation, ``(k,)`` int64, ascending.
+        accuracy: accuracy on the test images of the classes seen by then, among these classes, ``(k,)`` float64.
+        classes_seen: number of classes seen by then, ``(k,)`` int64.
+        A_auc: area under the curve, see :func:`area_under_curve`.
+        A_last: accuracy after the last sample.
+        prequential: prequential accuracy, see :class:`avalanche_f2ocl.metrics.prequential.PrequentialAccuracy`; None
+            unless requested.
+        seconds: seconds of training and evaluation.
     """
 
     samples: np.ndarray
@@ -47,17 +48,17 @@ class AnytimeResult:
 def area_under_curve(samples: ArrayLike, accuracy: ArrayLike) -> float:
     r"""Area under the accuracy over samples, :math:`A_{auc} = \frac1{n_k} \sum_i f(n_i) (n_i - n_{i-1})`.
 
-    The mean of the accuracies, where the evaluations are evenly spaced; a shorter last step counts for less.
+    It is the mean of the accuracies if the evaluations are evenly spaced; a shorter last step counts less.
 
     Source: Koh et al., Online Continual Learning on Class Incremental Blurry Task Configuration with Anytime
     Inference, ICLR 2022.
 
     Args:
-        samples: n_i, ascending from above 0, ``(k,)``.
+        samples: n_i, positive and ascending, ``(k,)``.
         accuracy: f(n_i), ``(k,)``.
 
     Raises:
-        ValueError: shapes differ, nothing is there, or ``samples`` do not ascend.
+        ValueError: the shapes differ, the arrays are empty, or ``samples`` do not ascend.
 
     Example:
         >>> area_under_curve([10, 20], [1.0, 0.5])
@@ -77,7 +78,7 @@ def evaluation_points(samples: int, every: int, batch_size: int) -> np.ndarray:
     """Ends of the mini-batches that reach a multiple of ``every``, and the end of the stream, each once.
 
     Returns:
-        Samples trained on by then, ``(k,)`` int64, ascending.
+        Number of samples trained on by then, ``(k,)`` int64, ascending.
 
     Example:
         >>> evaluation_points(100, every=25, batch_size=10).tolist()
@@ -90,23 +91,23 @@ def evaluation_points(samples: int, every: int, batch_size: int) -> np.ndarray:
 def run_anytime(
     strategy: BaseStrategy, benchmark: CLScenario, every: int, progress: bool = True, *, prequential: bool = False
 ) -> AnytimeResult:
-    """Trains a strategy on a benchmark online, in one go, and evaluates it on the way.
+    """Trains a strategy online on a whole benchmark, and evaluates it on the way.
 
     The training experiences are joined, in the stream's order, and cut into mini-batches of
     ``strategy.train_mb_size``; the strategy sees no boundary. The evaluations, at :func:`evaluation_points`, change
-    nothing that it learns. Each encodes the test images of the classes seen so far. Metrics of the strategy's
-    evaluator see one training experience, and one test experience per evaluation.
+    nothing that it learns. Each evaluation encodes the test images of the classes seen so far. Metrics of the
+    strategy's evaluator see one training experience, and one test experience per evaluation.
 
     Args:
-        strategy: of this package.
-        benchmark: any with a training and a test stream.
-        every: samples between two evaluations.
-        progress: show a bar that counts training and test images.
+        strategy: a strategy of this package.
+        benchmark: any benchmark with a training and a test stream.
+        every: number of samples between two evaluations.
+        progress: whether to show a bar that counts training and test images.
         prequential: whether each mini-batch is also predicted before it is learned.
 
     Raises:
-        TypeError, ValueError: ``every`` is no positive int; no test image of a class seen by some evaluation.
-        RuntimeError: ``prequential`` in a resumed run, whose first mini-batches are not learned again.
+        TypeError, ValueError: ``every`` is no positive int, or at some evaluation no class seen has a test image.
+        RuntimeError: ``prequential`` is set in a resumed run, whose first mini-batches are not learned again.
 
     Example:
         >>> from avalanche_f2ocl import ViTNCM, shuffled_stream
@@ -136,7 +137,7 @@ def run_anytime(
     with tqdm(total=total, unit="img", desc=type(strategy).__name__, disable=hidden, mininterval=1) as bar:
         batches = -(-points // strategy.train_mb_size)
         evaluator = _Evaluate(test, dict(zip(batches.tolist(), tests, strict=True)), bar)
-        # Before the classes of a mini-batch are made; after all that is learned from it.
+        # One plugin must come before the mini-batch's classes are made, the other after everything is learned from it.
         strategy.plugins[:] = [*predictors, *plugins, CountImages(bar), evaluator]
         strategy.evaluator.metrics.append(StreamAccuracy())
         try:
@@ -156,12 +157,12 @@ def run_anytime(
 
 
 class _Evaluate(SupervisedPlugin):
-    """Evaluates after some of an online stream's mini-batches, as Avalanche's PeriodicEval does after every few.
+    """Evaluates after given mini-batches of an online stream, as Avalanche's PeriodicEval does at regular intervals.
 
     Args:
         test: all test samples.
-        indices: which of them to evaluate, by the number of mini-batches done.
-        bar: shows the last accuracy.
+        indices: indices of the samples to evaluate, by the number of mini-batches done.
+        bar: progress bar that shows the last accuracy.
     """
 
     def __init__(self, test: AvalancheDataset, indices: dict[int, np.ndarray], bar: tqdm):
@@ -174,7 +175,7 @@ class _Evaluate(SupervisedPlugin):
         self.batches += 1
         if self.batches in self.indices:
             test = self.test.subset(self.indices[self.batches].tolist())
-            # Data loaders draw from the global generator, on which replay in training depends.
+            # Data loaders draw from the global generator, which replay depends on in training.
             with torch.random.fork_rng(devices=[]):
                 metrics = strategy.eval(benchmark_from_datasets(anytime=[test]).streams["anytime"])
             self.accuracy.append(metrics["Top1_Acc_Stream/eval_phase/anytime_stream"])

@@ -21,9 +21,9 @@ class GroupsResult:
 
     Attributes:
         T: accuracy matrix ``(n, n)``, NaN above the diagonal.
-        A_n, A_n_samples, F_n, A_k, UB, random_key: after the last group; None where a strategy has none, or where the
-            test stream has no groups, see :class:`avalanche_f2ocl.metrics.groups.GroupMetric`.
-        seconds: training and evaluation.
+        A_n, A_n_samples, F_n, A_k, UB, random_key: metrics after the last group; None if the strategy does not have
+            them, or if the test stream has no groups, see :class:`avalanche_f2ocl.metrics.groups.GroupMetric`.
+        seconds: seconds of training and evaluation.
     """
 
     T: np.ndarray
@@ -40,12 +40,12 @@ def run_online(strategy: SupervisedTemplate, benchmark: CLScenario, progress: bo
     """Trains a strategy on a benchmark online and evaluates it after each group.
 
     Samples keep the stream's order and come in mini-batches of ``strategy.train_mb_size``. After group i
-    the test samples of groups 1 to i are evaluated; all of them where the test stream is not in the same groups.
+    the test samples of groups 1 to i are evaluated, or all test samples if the test stream has other groups.
 
     Args:
-        strategy: with :func:`avalanche_f2ocl.f2ocl_metrics` in its evaluator.
-        benchmark: for example from :func:`avalanche_f2ocl.class_incremental_stream`.
-        progress: show a bar that counts training and test images.
+        strategy: a strategy with :func:`avalanche_f2ocl.f2ocl_metrics` in its evaluator.
+        benchmark: a benchmark, for example from :func:`avalanche_f2ocl.class_incremental_stream`.
+        progress: whether to show a bar that counts training and test images.
 
     Raises:
         ValueError: the evaluator lacks the metrics.

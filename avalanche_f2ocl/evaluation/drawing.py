@@ -16,7 +16,7 @@ LINES = ("-", "--", "-.", ":")
 
 
 def save(figure: Figure, path: str | Path) -> None:
-    """Writes a PNG; its folder is made if need be."""
+    """Writes a PNG and makes its folder if necessary."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=120, bbox_inches="tight", pad_inches=0.1)  # so that nothing is cut
@@ -25,7 +25,7 @@ def save(figure: Figure, path: str | Path) -> None:
 def draw_curves(
     axes: Axes, curves: Mapping[str, Any], positions: Mapping[str, Any] | None = None
 ) -> None:
-    """Curves told apart by marker, line and colour, over ``positions`` or 1, 2, ...; at most about ten markers each."""
+    """Curves that differ in marker, line and colour, over ``positions`` or 1, 2, ..., with up to about ten markers."""
     styles = zip(cycle(COLOURS), cycle(MARKERS), cycle(LINES), strict=False)
     for (name, values), (colour, marker, line) in zip(curves.items(), styles, strict=False):
         x = range(1, len(values) + 1) if positions is None else positions[name]
@@ -36,14 +36,14 @@ def draw_curves(
 def draw_heat_map(
     axes: Axes, values: np.ndarray, rows: Sequence, columns: Sequence, form: str = ".1f", **limits: Any
 ) -> None:
-    """A heat map with its values written in the cells, of up to 20 columns; NaN stays empty."""
+    """A heat map; values are written in the cells if there are at most 20 columns, and NaN stays empty."""
     image: Any = axes.imshow(values, cmap="cividis", **limits)
     size = 10 if len(columns) <= 10 else 7
     for i, j in np.argwhere(~np.isnan(values)) if len(columns) <= 20 else ():
         dark, number = image.norm(values[i, j]) < 0.5, f"{values[i, j]:{form}}"
         number = number.removeprefix("-") if float(number) == 0 else number  # rounding may leave "-0"
         axes.text(j, i, number, ha="center", va="center", color="white" if dark else "black", fontsize=size)
-    # Of more than 40, some have no label: they would overlap.
+    # With more than 40 rows or columns, some get no label, since labels would overlap.
     down, across = (max(1, -(-len(labels) // 40)) for labels in (rows, columns))
     axes.set(xticks=range(0, len(columns), across), xticklabels=list(columns)[::across])
     axes.set(yticks=range(0, len(rows), down), yticklabels=list(rows)[::down])
@@ -51,7 +51,7 @@ def draw_heat_map(
 
 
 def draw_points(axes: Axes, points: np.ndarray, labels: Sequence[int]) -> None:
-    """Points ``(N, 2)``, a class told by marker and colour."""
+    """Points ``(N, 2)`` whose marker and colour show the class."""
     styles = zip(cycle(COLOURS), cycle(MARKERS), strict=False)
     for label, (colour, marker) in zip(np.unique(labels), styles, strict=False):
         own = points[np.asarray(labels) == label]

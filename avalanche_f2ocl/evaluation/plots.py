@@ -1,4 +1,4 @@
-"""Results as pictures: each function writes a PNG, whose folder is made if need be, and returns the figure."""
+"""Results as pictures: each function writes a PNG, makes its folder if necessary, and returns the figure."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,11 +13,11 @@ from avalanche_f2ocl.evaluation.drawing import draw_curves, draw_heat_map, draw_
 
 
 def plot_accuracy_matrices(results: Mapping[str, GroupsResult], path: str | Path) -> Figure:
-    """Accuracy on each group after training on each, side by side by method.
+    """Accuracy on each group after training on each group, side by side for all methods.
 
     Args:
-        results: of :func:`avalanche_f2ocl.evaluation.by_groups.run_online`, by method.
-        path: of the PNG.
+        results: results of :func:`avalanche_f2ocl.evaluation.by_groups.run_online`, by method.
+        path: path of the PNG.
 
     Example:
         >>> import tempfile
@@ -41,15 +41,21 @@ def plot_accuracy_matrices(results: Mapping[str, GroupsResult], path: str | Path
 
 
 def plot_forgetting(results: Mapping[str, GroupsResult], path: str | Path, group: int = 0) -> Figure:
-    """Accuracy on one group from when it was learned on, as later groups arrive, a line per method.
+    """Accuracy on one group from the time it was learned, as later groups arrive; one line for each method.
 
     Args:
-        results: of :func:`avalanche_f2ocl.evaluation.by_groups.run_online`, by method.
-        path: of the PNG.
-        group: in order of training, from 0.
+        results: results of :func:`avalanche_f2ocl.evaluation.by_groups.run_online`, by method.
+        path: path of the PNG.
+        group: number of the group in order of training, from 0.
 
     Raises:
         ValueError: there is no such group.
+
+    Example:
+        >>> import tempfile
+        >>> result = GroupsResult(np.array([[0.9, np.nan], [0.8, 0.7]]), 0.75, 0.75, 0.1, None, None, None, 1.0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = plot_forgetting({"mine": result}, Path(folder) / "forgetting.png")
     """
     groups = min(len(result.T) for result in results.values())
     if not 0 <= group < groups:
@@ -65,11 +71,17 @@ def plot_forgetting(results: Mapping[str, GroupsResult], path: str | Path, group
 
 
 def plot_anytime(results: Mapping[str, AnytimeResult], path: str | Path) -> Figure:
-    """Accuracy over training samples, a line per method.
+    """Accuracy over training samples; one line for each method.
 
     Args:
-        results: of :func:`avalanche_f2ocl.evaluation.anytime.run_anytime`, by method.
-        path: of the PNG.
+        results: results of :func:`avalanche_f2ocl.evaluation.anytime.run_anytime`, by method.
+        path: path of the PNG.
+
+    Example:
+        >>> import tempfile
+        >>> result = AnytimeResult(np.array([10, 20]), np.array([1.0, 0.5]), np.array([2, 4]), 0.75, 0.5, None, 1.0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = plot_anytime({"mine": result}, Path(folder) / "anytime.png")
     """
     label = {
         method: f"{method}: A_auc {100 * result.A_auc:.1f} %, A_last {100 * result.A_last:.1f} %"
@@ -95,17 +107,22 @@ def plot_confusion(
     class_names: Mapping[int, str] | None = None,
     most: int = 10,
 ) -> Figure:
-    """What the images of the classes with the most errors were taken for, in per cent of a class's images.
+    """The predictions for images of the classes with the most errors, in per cent of a class's images.
 
     Args:
-        predictions: class ids, ``(N,)``.
-        labels: class ids, ``(N,)``.
-        path: of the PNG.
-        class_names: by id; ids without a name stand for themselves.
-        most: classes at most; what was taken for another class is in the column "others", where there is such.
+        predictions: predicted class ids, ``(N,)``.
+        labels: true class ids, ``(N,)``.
+        path: path of the PNG.
+        class_names: names by id; an id without a name is shown as a number.
+        most: largest number of classes shown; predictions of any other class are in the column "others".
 
     Raises:
-        ValueError: no images, or not as many predictions as labels.
+        ValueError: there are no images, or not as many predictions as labels.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = plot_confusion([0, 1, 1], [0, 0, 1], Path(folder) / "confusion.png", {0: "cat", 1: "dog"})
     """
     taken, true = np.asarray(predictions), np.asarray(labels)
     if len(true) == 0 or taken.shape != true.shape:
@@ -137,14 +154,19 @@ def plot_embeddings(
     """A map of embeddings by scikit-learn's t-SNE (cosine distance).
 
     Args:
-        embeddings: ``(N, D)``, N at least 4; as of ``model.backbone.encode(images)``.
+        embeddings: ``(N, D)`` with N at least 4, for example from ``model.backbone.encode(images)``.
         labels: class ids, ``(N,)``.
-        path: of the PNG.
-        class_names: by id; ids without a name stand for themselves.
-        seed: of t-SNE.
+        path: path of the PNG.
+        class_names: names by id; an id without a name is shown as a number.
+        seed: seed of t-SNE.
 
     Raises:
-        ValueError: fewer than four embeddings, or not as many as labels.
+        ValueError: there are fewer than four embeddings, or not as many embeddings as labels.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = plot_embeddings(np.eye(6), [0, 0, 0, 1, 1, 1], Path(folder) / "embeddings.png")
     """
     if len(embeddings) < 4 or len(embeddings) != len(labels):
         raise ValueError(f"{len(embeddings)} embeddings and {len(labels)} labels: must be as many, and at least 4")
@@ -160,7 +182,7 @@ def plot_embeddings(
 
 
 def tsne(embeddings: np.ndarray, seed: int = 0) -> np.ndarray:
-    """Embeddings ``(N, D)`` to points ``(N, 2)``, near where the cosine is high."""
+    """Maps embeddings ``(N, D)`` to points ``(N, 2)``, which are close to each other if the cosine is high."""
     perplexity = min(10, max(1, len(embeddings) // 3))
     return TSNE(perplexity=perplexity, metric="cosine", init="random", random_state=seed).fit_transform(embeddings)
 

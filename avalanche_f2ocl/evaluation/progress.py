@@ -1,11 +1,11 @@
-"""A bar that counts images."""
+"""A progress bar that counts images."""
 
 from avalanche.core import SupervisedPlugin
 from tqdm import tqdm
 
 
 class CountImages(SupervisedPlugin):
-    """Moves a bar by the images of each mini-batch, in training and in evaluation."""
+    """Advances a bar by the number of images in each mini-batch, in training and in evaluation."""
 
     def __init__(self, bar: tqdm):
         super().__init__()

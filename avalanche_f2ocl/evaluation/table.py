@@ -8,7 +8,11 @@ COLUMNS = ("A_n", "A_n_samples", "F_n", "A_k", "UB", "random_key")
 
 
 def result_table(results: Mapping[str, GroupsResult]) -> str:
-    """A Markdown table of results by method, in per cent and seconds; "-" where a method has no such figure."""
+    """A Markdown table of results by method, in per cent and seconds; "-" where a method lacks a figure.
+
+    Args:
+        results: results of :func:`avalanche_f2ocl.evaluation.by_groups.run_online`, by method.
+    """
     lines = ["| method | " + " | ".join(COLUMNS) + " | seconds |", "|---|" + "---:|" * (len(COLUMNS) + 1)]
     for method, result in results.items():
         figures = [getattr(result, name) for name in COLUMNS]

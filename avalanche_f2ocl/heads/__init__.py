@@ -2,9 +2,9 @@
 
 A head is a :class:`avalanche_f2ocl.state.class_means.ClassMeans` with
 
-- ``add_rows(count)`` for new classes,
-- ``update(vectors, rows)`` with ``vectors (B, F)`` and ``rows (B,)``, once per mini-batch,
-- ``logits(vectors) -> (B, C)``, higher is nearer, :data:`MASKED_LOGIT` for classes without a sample.
+- ``add_rows(count)``, which makes room for new classes,
+- ``update(vectors, rows)`` with ``vectors (B, F)`` and ``rows (B,)``, called once per mini-batch,
+- ``logits(vectors) -> (B, C)``, where higher is nearer, and :data:`MASKED_LOGIT` stands for classes without a sample.
 """
 
 from avalanche_f2ocl.heads.either import EitherHead

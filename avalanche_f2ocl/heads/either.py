@@ -1,4 +1,4 @@
-"""Class means under prompts, where they have shown that they are better than those without."""
+"""Class means under prompts, used once they have proved better than class means without prompts."""
 
 from collections.abc import Sequence
 
@@ -11,29 +11,30 @@ from avalanche_f2ocl.heads.solution import Solution
 from avalanche_f2ocl.state.keys import key_scores
 
 DEVIATIONS = 2
-"""By how many standard deviations the first head must have been right more often."""
+"""The number of standard deviations by which the first head must have been right more often."""
 
 
 class EitherHead(EnsembleHead):
-    r"""The second of two heads, and the first one beside it as soon as that has proved better.
+    r"""The second of two heads, joined by the first as soon as the first has proved better.
 
-    Before a mini-batch is learned, each head's class means tell its samples apart by cosine similarity, among those of
-    its classes that have been learned before. With :math:`b` samples that the first head alone had right so far and
-    :math:`c` that the second one alone had, the first has half of the say while
+    Before a mini-batch is learned, each head's class means classify its samples by cosine similarity, among those of
+    the mini-batch's classes that have been learned before. Let :math:`b` be the number of samples so far that only the
+    first head had right, and :math:`c` the number that only the second had right. The first head has half of the weight
+    while
 
     .. math:: b - c > 2 \sqrt{b + c}
 
-    which is McNemar's test at about the level of 0.02. Absent classes are no candidates: a head whose sums of old
-    classes are stale would look better on present ones.
+    which is McNemar's test at about the level of 0.02. Absent classes are no candidates: otherwise a head whose sums of
+    old classes are stale would look better on present classes.
 
     Args:
-        heads: two; the vectors are as long as their features together.
+        heads: two heads; the length of the vectors is the sum of the heads' numbers of features.
 
     Attributes:
-        first_alone, second_alone: ``(capacity,)`` int64, b and c by class.
+        first_alone, second_alone: b and c by class, ``(capacity,)`` int64.
 
     Raises:
-        ValueError: not two heads.
+        ValueError: there are not two heads.
 
     Example:
         >>> from avalanche_f2ocl.heads import NCMHead
@@ -47,7 +48,7 @@ class EitherHead(EnsembleHead):
 
     def __init__(self, heads: Sequence[SumHead]) -> None:
         if len(heads) != 2:
-            raise ValueError(f"heads: {len(heads)} heads; two are wanted")
+            raise ValueError(f"heads: {len(heads)} heads; there must be two")
         super().__init__(heads, vote="equal")
         self.register_rows("first_alone", dtype=torch.int64, summed=True)
         self.register_rows("second_alone", dtype=torch.int64, summed=True)
@@ -59,7 +60,7 @@ class EitherHead(EnsembleHead):
 
     @torch.no_grad()
     def remove(self, vectors: Tensor, rows: Tensor, images: Tensor | None = None) -> None:
-        """As of other heads; then judges again and takes that out: the verdict is that of before, unless more came."""
+        """Takes a mini-batch out as other heads do, and its verdict too, judged again by the remaining sums."""
         super().remove(vectors, rows, images)
         self._count(vectors, rows, -1)
         for counts in (self.first_alone, self.second_alone):
@@ -75,7 +76,7 @@ class EitherHead(EnsembleHead):
         self.second_alone.index_add_(0, rows, (second & ~first).long(), alpha=sign)
 
     def weights(self, solutions: Sequence[Solution] | None = None) -> Tensor:
-        """Of both heads, ``(2,)`` float64: a half each if the first has proved better, else 0 and 1."""
+        """Weights of both heads, ``(2,)`` float64: a half each if the first has proved better, else 0 and 1."""
         first, second = self.used("first_alone").sum(), self.used("second_alone").sum()
         better = first - second > DEVIATIONS * (first + second).double().sqrt()
         return torch.stack([0.5 * better, 1 - 0.5 * better]).double()

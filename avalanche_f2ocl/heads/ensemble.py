@@ -16,26 +16,27 @@ from avalanche_f2ocl.state.distinct import image_codes
 from avalanche_f2ocl.state.rows import ClassRows
 
 SHARPNESS = 4
-"""Power of the odds: a head with twice the odds has sixteen times the say."""
+"""Power of the odds: a head with twice the odds has sixteen times the weight."""
 
 
 class EnsembleHead(ClassRows):
     r"""The weighted sum of the logits of heads that learn side by side, each from its part of the vectors.
 
-    A head on fewer features is solved faster, takes less memory and can be given less of a say. By its sums each ridge
-    regression knows which share :math:`R^2` of the labels' variance it predicts for images it has not seen, and its
-    logits weigh :math:`(R^2 / (1 - R^2))^4`, relative to the mean over heads.
+    A head on fewer features is solved faster, takes less memory and can be given less weight. From its sums each ridge
+    regression knows which share :math:`R^2` of the labels' variance it predicts for images it has not seen. The weight
+    of its logits is :math:`(R^2 / (1 - R^2))^4`, divided by the mean over heads.
 
     Args:
-        heads: the vectors are as long as their features together.
-        vote: ``"evidence"``, those weights, 1 for heads that know nothing of the kind; ``"equal"``.
+        heads: the heads; the length of the vectors is the sum of their numbers of features.
+        vote: ``"evidence"``, these weights, and 1 for heads that do not know :math:`R^2`; ``"equal"``, the same weight
+            for all.
 
     Attributes:
-        heads: the same.
-        counts: ``(capacity,)`` int64, the samples seen by class.
+        heads: the heads.
+        counts: samples seen by class, ``(capacity,)`` int64.
 
     Raises:
-        ValueError: another vote.
+        ValueError: ``vote`` is neither of these.
 
     Example:
         >>> from avalanche_f2ocl.heads import RidgeHead
@@ -63,20 +64,20 @@ class EnsembleHead(ClassRows):
 
     @torch.no_grad()
     def update(self, vectors: Tensor, rows: Tensor, images: Tensor | None = None) -> None:
-        """As of :class:`avalanche_f2ocl.heads.head.SumHead`, for each head its part of ``vectors (B, F)``."""
+        """Adds a mini-batch, see :class:`avalanche_f2ocl.heads.head.SumHead`; each head gets its part."""
         self.counts.index_add_(0, rows, torch.ones_like(rows))
         for head, part, codes in self._parts(vectors, images):
             head.update(part, rows, **codes)
 
     @torch.no_grad()
     def remove(self, vectors: Tensor, rows: Tensor, images: Tensor | None = None) -> None:
-        """As of :class:`avalanche_f2ocl.heads.head.SumHead`, for each head its part of ``vectors (B, F)``."""
+        """Takes a mini-batch out again, see :class:`avalanche_f2ocl.heads.head.SumHead`; each head gets its part."""
         for head, part, codes in self._parts(vectors, images):
             head.remove(part, rows, **codes)
         self.counts.index_add_(0, rows, torch.ones_like(rows), alpha=-1)
 
     def _parts(self, vectors: Tensor, images: Tensor | None) -> Iterator[tuple[Any, Tensor, dict[str, Any]]]:
-        """Each head with its part of the vectors, and the images' codes, made once for all that want them."""
+        """Each head with its part of the vectors, and the images' codes, made once for all heads that need them."""
         counts_copies = any(isinstance(head, SecondMomentHead) for head in self.heads)
         codes = None if images is None or not counts_copies else image_codes(images)
         for head, part in zip(self.heads, vectors.split(self.widths, dim=1), strict=True):
@@ -87,7 +88,7 @@ class EnsembleHead(ClassRows):
         return torch.cat([head.means(rows) for head in self.heads], dim=1)
 
     def prepare(self) -> None:
-        """Solves now what the next prediction would else solve first."""
+        """Solves now what the next prediction would otherwise have to solve."""
         for head in self.heads:
             head.prepare()
 
@@ -98,7 +99,7 @@ class EnsembleHead(ClassRows):
         return mask_unseen((self.weights().to(scores).view(-1, 1, 1) * scores).sum(0), self.used("counts"))
 
     def weights(self, solutions: Sequence[Solution] | None = None) -> Tensor:
-        """Of each head, ``(heads,)`` float64, 1 on average; ``solutions``: by which, default the heads' own."""
+        """Weights of the heads, ``(heads,)`` float64, 1 on average; from ``solutions``, by default the heads' own."""
         if self.vote == "equal" or not all(hasattr(head, "evidence_of") for head in self.heads):
             return torch.ones(len(self.heads), dtype=torch.float64)
         solutions = [head.solution() for head in self.heads] if solutions is None else solutions
@@ -124,12 +125,12 @@ class EnsembleHead(ClassRows):
         return sum(known) if len(known) == len(widths) else None
 
     def features(self, vectors: Tensor) -> Tensor:
-        """``(B, F)`` to ``(B, P)``, each head's one after the other."""
+        """The features of all heads, concatenated: ``(B, F)`` to ``(B, P)``."""
         parts = vectors.split(self.widths, dim=1)
         return torch.cat([head.features(part) for head, part in zip(self.heads, parts, strict=True)], dim=1)
 
     def linear(self) -> tuple[Tensor, Tensor]:
-        """As of :class:`avalanche_f2ocl.heads.head.Linear`."""
+        """The present linear classifier, see :class:`avalanche_f2ocl.heads.head.Linear`."""
         solutions = [head.solved() for head in self.heads]
         weights = self.weights(solutions).to(solutions[0].weight)
         parts = [solution.linear() for solution in solutions]

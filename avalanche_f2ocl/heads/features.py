@@ -1,4 +1,4 @@
-"""What heads see of an image."""
+"""The features of an image that heads see."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ from avalanche_f2ocl.heads.layers import Layers, choose_layers
 from avalanche_f2ocl.options import HeadOptions
 
 OF_CLASS_TOKENS = ("class_tokens", "fused")
-"""Kinds of features that are made of the class tokens alone, as others publish them."""
+"""Kinds of features made only of class tokens, as LayUP and F-OAL use them."""
 
 
 @dataclass(frozen=True)
 class FeaturePlan:
-    """What is taken from which pass, and how many of the features each head gets.
+    """Which features come from which forward pass, and how many of them each head gets.
 
     Attributes:
-        kind: see :func:`head_features`.
-        prompted, unprompted: layers of the pass with and of the one without prompts; None where it gives none.
-        widths: features of each head, in their order; they add up to F.
+        kind: kind of the features, see :func:`head_features`.
+        prompted, unprompted: layers of the pass with prompts and of the pass without; None if it gives no layers.
+        widths: number of features of each head, in order; they add up to F.
     """
 
     kind: str
@@ -36,7 +36,7 @@ def feature_plan(options: HeadOptions, backbone: PromptableViT) -> FeaturePlan:
     """The plan of a head's options on a backbone.
 
     Raises:
-        ValueError: features of class tokens, and the backbone has none.
+        ValueError: the features are class tokens, but the backbone has none.
 
     Example:
         >>> from avalanche_f2ocl.backbone.load import load_backbone
@@ -64,14 +64,14 @@ def feature_plan(options: HeadOptions, backbone: PromptableViT) -> FeaturePlan:
 def head_features(
     kind: str, z: Tensor, q: Any, z_layers: Tensor | None = None, q_layers: Tensor | None = None
 ) -> Tensor:
-    """The vectors heads learn from and score.
+    """The vectors that heads learn from and score.
 
     Args:
-        kind: ``"z"``, the embedding under prompts; ``"q"``, the one without; ``"zq"``, both; ``"either"``, both as they
-            are; ``"layers"``, what the blocks put out under prompts; ``"ensemble"``, the same with and without prompts.
-            Where several parts share a head, each is normalised to length 1.
-        z, q: ``(B, D)``; q where it is needed.
-        z_layers, q_layers: ``(B, blocks, K, D)`` from :meth:`PromptableViT.encode_layers`, where they are needed.
+        kind: ``"z"``, the embedding under prompts; ``"q"``, the embedding without; ``"zq"``, both, each normalised to
+            length 1, since they share a head; ``"either"``, both unchanged; ``"layers"``, outputs of the blocks under
+            prompts; ``"ensemble"``, outputs of the blocks with and without prompts.
+        z, q: embeddings with and without prompts, ``(B, D)``; q only if it is needed.
+        z_layers, q_layers: ``(B, blocks, K, D)`` from :meth:`PromptableViT.encode_layers`, if they are needed.
 
     Returns:
         ``(B, F)``.
@@ -91,13 +91,13 @@ def head_features(
 
 
 def class_token_features(kind: str, layers: Tensor, norm: Callable[[Tensor], Tensor]) -> Tensor:
-    """Features that others make of the class tokens after several blocks.
+    """Features made of the class tokens after several blocks, as LayUP and F-OAL make them.
 
     Args:
-        kind: ``"class_tokens"``, one after the other (LayUP, Ahrens et al., 2023); ``"fused"``, their mean under the
-            backbone's last norm (F-OAL, Zhuang et al., 2024).
+        kind: ``"class_tokens"``, the tokens concatenated (LayUP, Ahrens et al., 2023); ``"fused"``, their mean under
+            the backbone's last norm (F-OAL, Zhuang et al., 2024).
         layers: ``(B, blocks, K, D)`` from :meth:`PromptableViT.encode_layers`, the class token first.
-        norm: that norm.
+        norm: the backbone's last norm.
 
     Returns:
         ``(B, blocks * D)`` or ``(B, D)``.

@@ -1,4 +1,4 @@
-"""Nearest class mean by a Mahalanobis distance that each class has for itself."""
+"""Nearest class mean by a Mahalanobis distance with a covariance for each class."""
 
 import torch
 from torch import Tensor
@@ -8,21 +8,22 @@ from avalanche_f2ocl.state.class_means import ClassMeans, mask_unseen
 from avalanche_f2ocl.state.rows import add_to_rows
 
 AT_ONCE = 16
-"""Samples whose outer products are made together, and classes whose distances are."""
+"""Number of samples whose outer products are made together, and of classes whose distances are."""
 
 
 class FeCAMHead(ClassMeans):
     r"""FeCAM: a covariance for each class, shrunk and scaled to unit variances.
 
-    With class c's mean :math:`\mu` and covariance :math:`\Sigma` of vectors divided by their length, the mean
-    :math:`V_1` of its diagonal and :math:`V_2` of what is off it,
+    Let :math:`\mu` and :math:`\Sigma` be the mean and covariance of class c's vectors divided by their length,
+    :math:`V_1` the mean of the covariance's diagonal, and :math:`V_2` the mean of its other entries. Then
 
     .. math:: \Sigma_s = \Sigma + \gamma_1 V_1 I + \gamma_2 V_2 (1 - I), \quad
         \hat\Sigma_{ij} = \Sigma_{s,ij} / \sqrt{\Sigma_{s,ii} \Sigma_{s,jj}}, \quad
         d(x) = (x - \mu)^\top \hat\Sigma^{-1} (x - \mu),
 
-    and the logit is :math:`-d(x)`. It needs no boundaries and keeps no samples, but ``8 F**2`` bytes for each class,
-    and as many again from the first prediction after an update. A class with one sample has the identity as covariance.
+    and the logit is :math:`-d(x)`. The head needs no boundaries and keeps no samples, but it keeps ``8 F**2`` bytes for
+    each class, and as many again from the first prediction after an update. A class with one sample has the identity as
+    its covariance.
 
     Source: Goswami, Liu, Twardowski and van de Weijer, FeCAM: Exploiting the Heterogeneity of Class Distributions in
     Exemplar-Free Continual Learning, 2023, Eqs. 4-7. Tukey's transformation is left out, as in the authors' code for
@@ -31,7 +32,7 @@ class FeCAMHead(ClassMeans):
     Args:
         dim: length F of the vectors.
         shrinkage: :math:`\gamma_1`; None for 1, as in the authors' code for ViTs.
-        off_diagonal: :math:`\gamma_2`; 0 as there.
+        off_diagonal: :math:`\gamma_2`; 0 by default, as in that code.
 
     Attributes:
         moments: sum of ``x x^T`` over each class's vectors x of length 1, ``(capacity, F, F)`` float64.
@@ -77,7 +78,7 @@ class FeCAMHead(ClassMeans):
 
     @torch.no_grad()
     def prepare(self) -> None:
-        """Inverts now what the next prediction would else invert first."""
+        """Inverts now what the next prediction would otherwise have to invert."""
         if self._inverses is None or len(self._inverses) != self.num_rows:
             parts = [self._inverse(slice(i, i + AT_ONCE)) for i in range(0, self.num_rows, AT_ONCE)]
             self._inverses = torch.cat([self.moments[:0], *parts])
@@ -120,12 +121,12 @@ class FeCAMHead(ClassMeans):
 
 
 def class_covariances(moments: Tensor, sums: Tensor, counts: Tensor) -> Tensor:
-    """Covariances of classes, unbiased; zero where there is but one sample.
+    """Unbiased covariances of classes; zero for a class with only one sample.
 
     Args:
         moments: sums of ``x x^T``, ``(C, F, F)``.
-        sums: of x, ``(C, F)``.
-        counts: ``(C,)``.
+        sums: sums of x, ``(C, F)``.
+        counts: numbers of samples, ``(C,)``.
 
     Returns:
         ``(C, F, F)``.
@@ -144,11 +145,11 @@ def correlations(covariances: Tensor, shrinkage: float = 1.0, off_diagonal: floa
 
     Args:
         covariances: ``(C, F, F)``.
-        shrinkage: times the mean variance, added to the diagonal.
-        off_diagonal: times the mean of the others, added to them.
+        shrinkage: this multiple of the mean variance is added to the diagonal.
+        off_diagonal: this multiple of the mean of the other entries is added to them.
 
     Returns:
-        ``(C, F, F)``; the identity where all variances are zero.
+        ``(C, F, F)``; the identity if all variances are zero.
 
     Example:
         >>> correlations(torch.tensor([[[1.0, 1.0], [1.0, 3.0]]]), shrinkage=1.5)[0, 0]  # 1 / sqrt(4 * 6)

@@ -1,4 +1,4 @@
-"""What models ask of a head."""
+"""The methods and attributes that models need of a head."""
 
 from typing import Protocol
 
@@ -9,7 +9,7 @@ class Head(Protocol):
     """Scores embeddings; has a row per class.
 
     Attributes:
-        num_rows: classes so far.
+        num_rows: number of classes so far.
         counts: samples seen by row, ``(capacity,)`` int64.
     """
 
@@ -20,21 +20,22 @@ class Head(Protocol):
         """Makes room for new classes; returns their rows."""
 
     def used(self, name: str) -> Tensor:
-        """The used rows of one of its tensors, as ``"counts"``."""
+        """The used rows of one of the head's tensors, for example ``"counts"``."""
 
     def logits(self, vectors: Tensor) -> Tensor:
-        """Scores of ``vectors (B, F)``: ``(B, C)``, higher is nearer, masked where a class has had no sample."""
+        """Scores of ``vectors (B, F)``: ``(B, C)``, where higher is nearer; masked for classes without a sample."""
 
 
 class Linear(Protocol):
-    """A head of which it can be told, without a sample being kept, how honest its probabilities are.
+    """A head whose probabilities can be calibrated without keeping a sample.
 
     Attributes:
-        at_once: whether :meth:`Head.logits` needs nothing to be solved first; what follows is then not asked for.
-        count_power: by which power of a class's samples its scores count, see
+        at_once: whether :meth:`Head.logits` needs nothing to be solved first; the attributes and methods below are then
+            not used.
+        count_power: the power of a class's number of samples by which its scores are weighted, see
             :class:`avalanche_f2ocl.heads.calibration.Calibration`.
-        linear_width: features P; None where the head is none of the kind.
-        hold_growth: by what factor the mini-batches grow between two that it is solved after.
+        linear_width: number of features P; None if the head is no linear classifier.
+        hold_growth: the factor by which the number of mini-batches grows from one solution to the next.
     """
 
     at_once: bool
@@ -43,10 +44,10 @@ class Linear(Protocol):
     hold_growth: float
 
     def features(self, vectors: Tensor) -> Tensor:
-        """``(B, F)`` to ``(B, P)``."""
+        """The features of vectors: ``(B, F)`` to ``(B, P)``."""
 
     def linear(self) -> tuple[Tensor, Tensor]:
-        """What has been learned so far as a linear classifier, solved for now: weight ``(C, P)`` and bias ``(C,)``."""
+        """What has been learned so far, solved as a linear classifier: weight ``(C, P)`` and bias ``(C,)``."""
 
 
 class SumHead(Head, Protocol):
@@ -55,20 +56,22 @@ class SumHead(Head, Protocol):
     def update(self, vectors: Tensor, rows: Tensor, images: Tensor | None = None) -> None:
         """Adds ``vectors (B, F)`` of the classes ``rows (B,)``, once per mini-batch.
 
-        ``images (B, C, H, W)`` are what the vectors are of, where copies of an image matter to the head.
+        ``images (B, C, H, W)`` are the images that the vectors were made from, needed if copies of an image matter to
+        the head.
         """
 
     def remove(self, vectors: Tensor, rows: Tensor, images: Tensor | None = None) -> None:
-        """Takes a mini-batch that :meth:`update` added out again: the head predicts as if it had never seen it.
+        """Takes out a mini-batch that :meth:`update` added: the head then predicts as if it had never seen it.
 
-        Arguments are those of :meth:`update`; ``ValueError`` where it can tell that some of the images are not in it.
+        The arguments are those of :meth:`update`. It raises ``ValueError`` if it can tell that some of the images have
+        not been learned.
         """
 
     def merge_row(self, row: int, into: int) -> None:
-        """Gives what is summed for a row to another, as if the samples had been of that class; leaves zeros."""
+        """Moves the sums of ``row`` to the row ``into``, as if its samples had been of that class; leaves zeros."""
 
     def prepare(self) -> None:
-        """Does now what the next prediction would else do first."""
+        """Does now what the next prediction would otherwise have to do first."""
 
     def means(self, rows: Tensor | None = None) -> Tensor:
         """Class means, ``(N or C, F)``."""

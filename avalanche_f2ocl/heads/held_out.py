@@ -1,4 +1,4 @@
-"""Ridge regression whose penalty is the best for samples that were held out."""
+"""Ridge regression with the penalty that is best for held-out samples."""
 
 from typing import Any
 
@@ -11,17 +11,17 @@ from avalanche_f2ocl.heads.solution import Settings
 from avalanche_f2ocl.state.rows import add_to_rows
 
 EVERY = 5
-"""Each fifth sample is held out."""
+"""Every fifth sample is held out."""
 PENALTIES = tuple(10.0**power for power in range(-8, 9))
-"""That are tried."""
+"""The penalties that are tried."""
 
 
 class HeldOutRidgeHead(RidgeHead):
-    """Ridge regression with RanPAC's rule for the penalty: of 1e-8, 1e-7, ... 1e8 that with the least squared error.
+    """Ridge regression with RanPAC's rule for the penalty: of 1e-8, 1e-7, ... 1e8, the one of least squared error.
 
-    Each fifth sample is held out of the sums that the penalties are tried on, and told apart from the others by sums of
-    its own, which give the squared error without the samples: none of them is kept, and nobody need say where a task
-    ends. What predicts is solved from the sums of all samples. RanPAC's own code goes by the last fifth of a task; see
+    Every fifth sample is left out of the sums that the penalties are tried on, and added to sums of held-out samples
+    instead. These give the squared error without the samples, so that none of them is kept and task boundaries are not
+    needed. Predictions are solved from the sums of all samples. RanPAC's own code uses the last fifth of a task; see
     :class:`TaskRidgeHead`. With fewer than five samples the penalty is that of generalised cross-validation.
 
     Memory is twice that of :class:`RidgeHead`, and choosing the penalty takes another ``O(P**3)``.
@@ -30,13 +30,13 @@ class HeldOutRidgeHead(RidgeHead):
     Appendix; :func:`held_out_errors`.
 
     Args:
-        dim, projection, ridge, priors, seed, random_features, gamma: as :class:`RidgeHead`; with ``ridge`` given,
-            nothing is chosen.
+        dim, projection, ridge, priors, seed, random_features, gamma: those of :class:`RidgeHead`; if ``ridge`` is
+            given, no penalty is chosen.
 
     Attributes:
         held_moment: sum of ``x x^T`` over the features x of held-out samples, ``(P, P)`` float64.
-        held_sums: sums of their features by class, ``(capacity, P)`` float64.
-        held_counts: their number by class, ``(capacity,)`` int64.
+        held_sums: sums of the held-out samples' features by class, ``(capacity, P)`` float64.
+        held_counts: number of held-out samples by class, ``(capacity,)`` int64.
 
     Example:
         >>> head = HeldOutRidgeHead(dim=2, projection=0, priors="counts")
@@ -81,7 +81,7 @@ class HeldOutRidgeHead(RidgeHead):
         return torch.addmm(self.held_moment, held.T, held)
 
     def held_now(self) -> Tensor:
-        """The held-out moment with what waits in a block."""
+        """The held-out moment, including samples that wait in an undo block."""
         return self._held_with(torch.cat(self._waiting)) if self._waiting else self.held_moment
 
     def chosen(self, moment: Tensor) -> float | None:
@@ -90,7 +90,7 @@ class HeldOutRidgeHead(RidgeHead):
         return self.best_penalty(moment, self.used(self.feature_sums_name))
 
     def best_penalty(self, moment: Tensor, sums: Tensor) -> float | None:
-        """That of the least error on what is held out of a moment ``(P, P)`` and sums ``(C, P)``; None without any."""
+        """The penalty of least error on samples held out of ``moment (P, P)`` and ``sums (C, P)``; None without any."""
         if not self.held_counts.any():
             return None
         held, held_sums = self.held_now(), self.used("held_sums")
@@ -101,16 +101,24 @@ class HeldOutRidgeHead(RidgeHead):
 
 
 class TaskRidgeHead(HeldOutRidgeHead):
-    """The same with RanPAC's boundaries: the penalty is chosen at the end of a task, from this task's samples alone.
+    """Ridge regression with RanPAC's penalty and boundaries: it is chosen at the end of a task, from this task alone.
 
-    It holds until the next task's end. Before the first one it is that of the samples so far.
+    The penalty is used until the next task ends. Before the first task has ended, it is chosen from the samples so far.
 
     Args:
-        dim, projection, ridge, priors, seed, random_features, gamma: as :class:`RidgeHead`.
+        dim, projection, ridge, priors, seed, random_features, gamma: those of :class:`RidgeHead`.
 
     Attributes:
-        start_moment, start_sums, start_counts: as they were when the task began.
-        penalty: of the last task, float64 scalar; 0 before the first one has ended.
+        start_moment, start_sums, start_counts: moment, sums and counts at the beginning of the task.
+        penalty: penalty of the last task, float64 scalar; 0 before the first task has ended.
+
+    Example:
+        >>> head = TaskRidgeHead(dim=2, projection=0)
+        >>> _ = head.add_rows(2)
+        >>> head.update(torch.eye(2).repeat(5, 1), torch.tensor([0, 1] * 5))
+        >>> head.end_task()
+        >>> bool(head.penalty > 0)
+        True
     """
 
     start_moment: Tensor
@@ -134,7 +142,7 @@ class TaskRidgeHead(HeldOutRidgeHead):
 
     @torch.no_grad()
     def end_task(self) -> None:
-        """Chooses the penalty from the samples since the last call; not inside a mini-batch."""
+        """Chooses the penalty from the samples since the last call; do not call it inside a mini-batch."""
         sums = self.used(self.feature_sums_name)
         best = self.best_penalty(self.moment - self.start_moment, sums - self.used("start_sums"))
         if best is not None and self.ridge is None:
@@ -152,7 +160,7 @@ class TaskRidgeHead(HeldOutRidgeHead):
 
 
 def is_held_out(before: Tensor, count: int) -> Tensor:
-    """Which of ``count`` samples after ``before`` (int64) others are held out, ``(count,)`` bool.
+    """Which of ``count`` samples are held out if ``before`` (int64) samples came before them, ``(count,)`` bool.
 
     Example:
         >>> is_held_out(torch.tensor(3), 3).tolist()
@@ -164,7 +172,7 @@ def is_held_out(before: Tensor, count: int) -> Tensor:
 def held_out_errors(
     moment: Tensor, sums: Tensor, held: Tensor, held_sums: Tensor, penalties: Tensor, samples: int
 ) -> Tensor:
-    r"""Squared errors on held-out samples of ridge regressions on the others, all from sums.
+    r"""Squared errors on held-out samples of ridge regressions on the other samples, all computed from sums.
 
     .. math::
         \lVert Y_h - X_h W_\lambda \rVert^2 - \lVert Y_h \rVert^2
@@ -172,13 +180,13 @@ def held_out_errors(
         \quad W_\lambda = (X^\top X + \lambda I)^{-1} X^\top Y
 
     Args:
-        moment, sums: :math:`X^\top X`, ``(P, P)``, and :math:`Y^\top X`, ``(C, P)``, of the others, float64.
-        held, held_sums: the same of the held-out samples.
+        moment, sums: :math:`X^\top X`, ``(P, P)``, and :math:`Y^\top X`, ``(C, P)``, of the other samples, float64.
+        held, held_sums: :math:`X_h^\top X_h` and :math:`Y_h^\top X_h` of the held-out samples.
         penalties: :math:`\lambda`, ``(K,)``.
-        samples: that there are, or more: the moment's rank is no larger.
+        samples: an upper bound on the number of samples and so on the moment's rank.
 
     Returns:
-        ``(K,)``; what all have in common, the number of held-out samples, left out.
+        The errors, ``(K,)``, less the number of held-out samples, which is the same in all of them.
 
     Example:
         >>> one = torch.ones(1, 1).double()

@@ -1,13 +1,13 @@
-"""Which of a ViT's layers heads see, and which of them share a head."""
+"""Which layers of a ViT the heads see, and which layers share a head."""
 
 from typing import NamedTuple
 
 from avalanche_f2ocl.backbone.vit import PromptableViT
 
 MAX_BYTES = 360_000_000
-"""Of the second moments of the heads on one pass's layers: two passes stay below 720 MB."""
+"""Limit for the second moments of the heads on one pass's layers, so that two passes stay below 720 MB."""
 MAX_WIDTH = 2048
-"""Features of a head on several blocks: solving one takes a second."""
+"""Most features of a head on several blocks: solving such a head takes a second."""
 MIN_HEADS = 3
 """Early, middle and late blocks have heads of their own, so that the better ones can count more."""
 
@@ -16,9 +16,9 @@ class Layers(NamedTuple):
     """The part of a pass's layers that heads see.
 
     Attributes:
-        blocks: indices, ascending.
-        grid: patches are averaged over ``grid * grid`` cells.
-        widths: features of each head, over consecutive blocks.
+        blocks: indices of the blocks, ascending.
+        grid: patches are averaged over ``grid * grid`` cells of the image.
+        widths: number of features of each head; each head sees consecutive blocks.
     """
 
     blocks: tuple[int, ...]
@@ -33,11 +33,11 @@ def choose_layers(
 
     Args:
         backbone: the ViT.
-        blocks: the last so many, all where the ViT has fewer; None for all, or every k-th, counted from the last, with
-            the least k at which second moments take no more than ``MAX_BYTES``.
+        blocks: number of blocks, counted from the last; all if the ViT has fewer. None for all blocks or, if their
+            second moments took more than ``MAX_BYTES``, for every k-th block from the last, with the least k that fits.
         blocks_per_head: consecutive blocks that share a head; None for as many as leave ``MIN_HEADS`` heads of at most
             ``MAX_WIDTH`` features.
-        grid: cells a side over which patches are averaged.
+        grid: patches are averaged over ``grid * grid`` cells of the image.
 
     Example:
         >>> from avalanche_f2ocl.backbone.load import load_backbone

@@ -11,24 +11,24 @@ from avalanche_f2ocl.heads.solution import Settings, Solution
 from avalanche_f2ocl.options import RandomFeatures
 
 EPSILON = 1e-9
-"""Of the mean second moment, added to every variance: with sums that leave a variance zero, the nearest mean wins."""
+"""This share of the mean second moment is added to every variance: if all variances are 0, the nearest mean wins."""
 
 
 class LDAHead(SecondMomentHead):
-    """Gaussian classes with one shared covariance; logits are log posteriors up to a constant per sample.
+    """Linear discriminant analysis: Gaussian classes share one covariance; logits are log posteriors up to a constant.
 
-    The covariance is the pooled one within classes, every sample counting alike, shrunk towards a multiple of the
-    identity. Solving takes ``O(F**3)``.
+    The constant is the same for all classes of a sample. The covariance is pooled within classes, with every sample
+    counting alike, and shrunk towards a multiple of the identity. Solving takes ``O(F**3)``.
 
     Source: Hayes and Kanan, Lifelong Machine Learning with Deep Streaming Linear Discriminant Analysis, 2020;
     shrinkage: Chen et al., Shrinkage Algorithms for MMSE Covariance Estimation, 2010.
 
     Args:
         dim: length F of the vectors.
-        shrinkage: share of the identity in [0, 1]; None for the oracle approximating one (OAS), from the sums.
+        shrinkage: share of the identity, in [0, 1]; None for oracle approximating shrinkage (OAS), from the sums.
         priors: ``"equal"``, or ``"counts"`` for each class's share of the samples.
-        projection: P random features of the vectors; None or 0 for the vectors themselves.
-        seed, random_features, gamma: of the projection, see
+        projection: number P of random features of the vectors; None or 0 for the vectors themselves.
+        seed, random_features, gamma: seed, kind and kernel width of the projection, see
             :func:`avalanche_f2ocl.heads.projection.random_features`.
 
     Example:
@@ -64,36 +64,36 @@ class LDAHead(SecondMomentHead):
         return Solution(weight, bias, torch.ones_like(bias))
 
     def covariance(self, moment: Tensor, total: Tensor, distinct: Tensor) -> Tensor:
-        """That within classes, shrunk, ``(P, P)``; arguments as :meth:`solve`."""
+        """The shrunk covariance within classes, ``(P, P)``; the arguments are those of :meth:`solve`."""
         covariance = shrunk(self.pooled(moment, total), distinct, self.shrinkage)
         floor = EPSILON * moment.diagonal().mean() / total
         covariance.diagonal().add_(floor.clamp(min=torch.finfo(floor.dtype).tiny))
         return covariance
 
     def precision(self) -> Tensor:
-        """The inverse of the covariance within classes, shrunk, of what has been learned so far, ``(P, P)``."""
+        """The inverse of the shrunk covariance within classes, of what has been learned so far, ``(P, P)``."""
         return torch.linalg.inv_ex(self.covariance(*self.problem())).inverse
 
     def feature_means(self) -> Tensor:
-        """Class means of the features, ``(C, P)`` float64; zero where there is no sample."""
+        """Class means of the features, ``(C, P)`` float64; zero for classes without a sample."""
         return self.used(self.feature_sums_name) / self.used("counts").clamp(min=1).unsqueeze(1)
 
     def pooled(self, moment: Tensor, total: Tensor) -> Tensor:
-        """The covariance within classes, ``(P, P)``, every sample counting alike."""
+        """The covariance within classes, ``(P, P)``, with every sample counting alike."""
         return (moment - self.used(self.feature_sums_name).T @ self.feature_means()) / total
 
 
 def centred(means: Tensor) -> Tensor:
-    """Class means ``(C, P)`` less their mean: features in which they agree must not drown the rest by rounding."""
+    """Class means ``(C, P)`` less their mean, since large common values would drown their differences in rounding."""
     return means - means.mean(0)
 
 
 def offsets(weight: Tensor, means: Tensor) -> Tensor:
-    r"""What :math:`w_c^\top x` lacks of class c's log likelihood, up to what all classes have in common.
+    r"""The term to add to :math:`w_c^\top x` to get class c's log likelihood, up to a constant of all classes.
 
     Args:
-        weight: W, :func:`centred` means times an inverse covariance, ``(C, P)``.
-        means: ``(C, P)``.
+        weight: W, the :func:`centred` means times an inverse covariance, ``(C, P)``.
+        means: class means, ``(C, P)``.
 
     Returns:
         ``(C,)``.
@@ -111,8 +111,8 @@ def shrunk(covariance: Tensor, samples: Tensor, shrinkage: Any = None) -> Tensor
 
     Args:
         covariance: ``(p, p)``.
-        samples: their number.
-        shrinkage: rho in [0, 1]; None for OAS (Chen et al., 2010, Eq. 23, as scikit-learn's ``oas``).
+        samples: number of samples.
+        shrinkage: rho in [0, 1]; None for OAS (Chen et al., 2010, Eq. 23, as in scikit-learn's ``oas``).
 
     Returns:
         ``(p, p)``.

@@ -1,27 +1,27 @@
-"""Eigenvalues of second moments, quickly where there are far fewer samples than features."""
+"""Eigenvalues of second moments, computed quickly if there are far fewer samples than features."""
 
 import torch
 from torch import Tensor
 
 PIVOTS = 32
-"""Columns that are taken at a time."""
+"""Number of columns that are taken at a time."""
 LARGEST_SHARE = 4
-"""Samples are few if there are at most as many as features over this."""
+"""Samples are few if there are no more than the number of features divided by this."""
 ALIKE = 1e-2
-"""Of the largest eigenvalue of some columns, below which their difference is left to other columns."""
+"""Eigenvalues of some columns below this share of their largest are left to other columns."""
 ROUNDING = 1e-12
-"""Of the moment's trace, what counts as nothing."""
+"""This share of the moment's trace counts as nothing."""
 
 
 def eigenpairs(moment: Tensor, samples: int) -> tuple[Tensor, Tensor]:
-    """Eigenvalues and eigenvectors, those of eigenvalue 0 left out.
+    """Eigenvalues and eigenvectors, without those of eigenvalue 0.
 
     Args:
-        moment: of P features, ``(P, P)`` float64, positive semidefinite.
-        samples: that it was summed from: its rank is at most their number N.
+        moment: second moment of P features, ``(P, P)`` float64, positive semidefinite.
+        samples: number N of samples that the moment was summed from; its rank is at most N.
 
     Returns:
-        Values ``(R,)`` and vectors ``(P, R)``, after ``O(P N**2)`` where samples are few and ``O(P**3)`` else.
+        Values ``(R,)`` and vectors ``(P, R)``, in ``O(P N**2)`` if samples are few and in ``O(P**3)`` otherwise.
 
     Example:
         >>> x = torch.eye(12, 64).double()
@@ -39,15 +39,15 @@ def eigenpairs(moment: Tensor, samples: int) -> tuple[Tensor, Tensor]:
 def pivoted_cholesky(moment: Tensor, rank: int) -> Tensor | None:
     """A factor of a matrix of low rank, from a few of its columns.
 
-    The columns with the most left on the diagonal are taken, some at a time. Source: Chen, Epperly, Tropp and Webber,
-    Randomly pivoted Cholesky, 2024, the blocked algorithm, with the largest pivots.
+    The columns with the largest remaining diagonal entries are taken, several at a time. Source: Chen, Epperly, Tropp
+    and Webber, Randomly pivoted Cholesky, 2024, the blocked algorithm, but with the largest pivots.
 
     Args:
         moment: M, ``(P, P)`` float64, positive semidefinite.
-        rank: at most that of M, supposedly.
+        rank: expected upper bound on the rank of M.
 
     Returns:
-        L, ``(P, R)`` with :math:`L L^T = M` up to rounding, R at most ``rank``; None where that is not reached.
+        L, ``(P, R)`` with :math:`L L^T = M` up to rounding and R at most ``rank``; None if that is not reached.
 
     Example:
         >>> pivoted_cholesky(torch.ones(5, 5).double(), rank=3).flatten().tolist()

@@ -18,19 +18,19 @@ from avalanche_f2ocl.options import HeadOptions
 from avalanche_f2ocl.state.rows import ClassRows
 
 RIDGES: dict[str, type[RidgeHead]] = {"gcv": RidgeHead, "past": HeldOutRidgeHead, "task": TaskRidgeHead}
-"""By the rule that chooses the penalty."""
+"""Ridge heads by the rule that chooses the penalty."""
 
 
 def make_head(options: HeadOptions, widths: Sequence[int], seed: int = 0) -> SumHead:
-    """The head of ``options`` for vectors of as many features, or an ensemble where there are several widths.
+    """Makes the head that ``options`` describe, or an ensemble of such heads if there are several widths.
 
     Args:
-        options: which head.
-        widths: features of each, see :class:`avalanche_f2ocl.heads.features.FeaturePlan`.
-        seed: draws projections.
+        options: the options of the head.
+        widths: number of features of each head, see :class:`avalanche_f2ocl.heads.features.FeaturePlan`.
+        seed: seed of projections.
 
     Raises:
-        TypeError: a user's class has made something that is no head.
+        TypeError: a user's class made something that is no head.
 
     Example:
         >>> make_head(HeadOptions(head="lda"), [8]).moment.shape

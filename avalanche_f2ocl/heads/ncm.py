@@ -31,15 +31,15 @@ class NCMHead(ClassMeans):
         self.metric = metric
 
     def update(self, vectors: Tensor, rows: Tensor, images: Tensor | None = None) -> None:
-        """As of :class:`ClassMeans`: copies count in a mean like any other sample."""
+        """Adds to sums and counts as :class:`ClassMeans` does; copies count like any other sample."""
         super().update(vectors, rows)
 
     def remove(self, vectors: Tensor, rows: Tensor, images: Tensor | None = None) -> None:
-        """As of :class:`ClassMeans`."""
+        """Takes samples out of sums and counts as :class:`ClassMeans` does."""
         super().remove(vectors, rows)
 
     def prepare(self) -> None:
-        """As of other heads; class means need nothing."""
+        """Does nothing, since class means need no preparation."""
 
     def logits(self, z: Tensor) -> Tensor:
         """Scores of ``z (B, D)`` for the classes so far: ``(B, C)`` float32."""
@@ -47,6 +47,6 @@ class NCMHead(ClassMeans):
         if self.metric == "cosine":
             scores = F.normalize(z, dim=1) @ F.normalize(prototypes, dim=1).T
         else:
-            # Row by row: cdist's matrix-product shortcut rounds differently in batches of different size.
+            # Computed row by row: cdist's matrix-product shortcut rounds differently in batches of different size.
             scores = -torch.cdist(z, prototypes, compute_mode="donot_use_mm_for_euclid_dist")
         return mask_unseen(scores, self.used("counts"))

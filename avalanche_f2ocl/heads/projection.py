@@ -12,20 +12,20 @@ from avalanche_f2ocl.state.rows import Undoable
 
 
 class RandomProjection(Undoable):
-    """``relu(x R)`` with standard normal R, drawn on the CPU from the seed; or another distribution, or a sigmoid.
+    """``relu(x R)`` with standard normal R, drawn on the CPU from the seed; other distributions and a sigmoid too.
 
-    The matrix is not saved, its SHA-256 is: a file whose matrix this machine would draw otherwise is refused.
+    A file holds the SHA-256 of the matrix instead of the matrix, and is refused if this machine draws another matrix.
 
     Args:
         dim: length F of the vectors.
-        width: features P.
-        seed: of the matrix.
-        kind: ``"relu"``; or ``"uniform-relu"`` or ``"uniform-sigmoid"``, that function and R as PyTorch initialises a
-            linear layer, uniform in :math:`\\pm 1 / \\sqrt F`.
+        width: number P of features.
+        seed: seed of the matrix.
+        kind: ``"relu"``, as above; or ``"uniform-relu"`` or ``"uniform-sigmoid"``, a ReLU or a sigmoid with R uniform
+            in :math:`\\pm 1 / \\sqrt F`, as PyTorch initialises a linear layer.
 
     Attributes:
         matrix: R, ``(F, P)`` float32.
-        checksum: of the matrix, ``(32,)`` uint8.
+        checksum: SHA-256 of the matrix, ``(32,)`` uint8.
 
     Example:
         >>> RandomProjection(dim=4, width=9)(torch.ones(2, 4)).shape
@@ -54,15 +54,15 @@ class RandomProjection(Undoable):
         self.checksum = torch.frombuffer(digest, dtype=torch.uint8).clone().to(self.checksum.device)
 
     def forward(self, vectors: Tensor) -> Tensor:
-        """``(B, F)`` to ``(B, P)`` float32."""
+        """The features of vectors: ``(B, F)`` to ``(B, P)`` float32."""
         products = vectors.float() @ self.matrix
         return products.sigmoid() if self.kind == "uniform-sigmoid" else products.relu()
 
     def see(self, vectors: Tensor) -> None:
-        """Takes what it needs to know from vectors ``(B, F)`` that are about to be learned."""
+        """Learns what it needs, for example a kernel width, from vectors ``(B, F)`` that are about to be learned."""
 
     def clear(self) -> None:
-        """Forgets that again."""
+        """Forgets what :meth:`see` learned."""
 
     def _load_from_state_dict(self, state_dict, prefix, metadata, strict, missing, unexpected, errors):
         saved = state_dict.get(f"{prefix}checksum")
@@ -81,13 +81,13 @@ class FourierFeatures(RandomProjection):
     Source: Rahimi and Recht, Random Features for Large-Scale Kernel Machines, 2007.
 
     Args:
-        dim, width, seed: as :class:`RandomProjection`.
-        gamma: of the kernel; None for 1 / (F times the variance of all components of the first mini-batch), which is
-            scikit-learn's ``"scale"`` for its ``RBFSampler``.
+        dim, width, seed: those of :class:`RandomProjection`.
+        gamma: :math:`\gamma` of the kernel; None for 1 / (F times the variance of all components of the first
+            mini-batch), which is the ``"scale"`` of scikit-learn's ``RBFSampler``.
 
     Attributes:
         phases: b, ``(P,)`` float32.
-        gamma: float64 scalar; 0 before the first mini-batch.
+        gamma: :math:`\gamma`, float64 scalar; 0 before the first mini-batch.
 
     Example:
         >>> features = FourierFeatures(dim=4, width=3000, gamma=0.5)(torch.eye(4))
@@ -110,7 +110,7 @@ class FourierFeatures(RandomProjection):
         self.register_buffer("phases", phases.to(self.matrix.device), persistent=False)
 
     def forward(self, vectors: Tensor) -> Tensor:
-        """``(B, F)`` to ``(B, P)`` float64: where the kernel is wide, features differ in late digits only."""
+        """``(B, F)`` to ``(B, P)`` float64, since under a wide kernel features differ only in their last digits."""
         turns = (2 * self.gamma).sqrt() * (vectors.double() @ self.matrix.double()) + self.phases
         return math.sqrt(2 / len(self.phases)) * turns.cos()
 
@@ -134,7 +134,14 @@ class FourierFeatures(RandomProjection):
 def random_features(
     dim: int, width: int, seed: int = 0, kind: RandomFeatures = "relu", gamma: float | None = None
 ) -> RandomProjection:
-    """Random features of a kind, see :class:`RandomProjection` and :class:`FourierFeatures`.
+    """Makes random features of a kind, see :class:`RandomProjection` and :class:`FourierFeatures`.
+
+    Args:
+        dim: length F of the vectors.
+        width: number P of features.
+        seed: seed of the random matrix.
+        kind: ``"relu"``, ``"uniform-relu"``, ``"uniform-sigmoid"`` or ``"fourier"``.
+        gamma: of the kernel of ``"fourier"``; None to take it from the first mini-batch.
 
     Example:
         >>> random_features(4, 9, kind="uniform-sigmoid")(torch.zeros(1, 4))[0, 0].item()

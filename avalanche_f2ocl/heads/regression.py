@@ -8,24 +8,24 @@ from torch import Tensor
 from avalanche_f2ocl.heads.low_rank import eigenpairs
 
 SMALLEST_SCALE = 1e-150
-"""Of penalties, where all features are zero: its square is still a number."""
+"""The least penalty, used if all features are zero: its square is still a positive number."""
 
 ROUNDED_AWAY = 1e-9
-"""Of the labels' squares, less than what may be left outside the features' span counts as nothing."""
+"""A remainder outside the features' span below this share of the labels' squares counts as nothing."""
 
 SAFETY = 2
-"""Penalties that sums do not support are raised to so many times the largest of them."""
+"""Penalties that the sums do not support are raised to this multiple of the largest such penalty."""
 TOLERANCE = 1e-6
-"""Of rounding, where a class's sum is compared with its samples."""
+"""Allowance for rounding where a class's sum is compared with its number of samples."""
 
 
 class Regression(NamedTuple):
-    """What was solved.
+    """A solved ridge regression.
 
     Attributes:
         weight: W, ``(C, P)`` float64.
         penalty: added to the moment's diagonal, float64 scalar.
-        error: of generalised cross-validation, summed over the samples and outputs, float64 scalar.
+        error: error of generalised cross-validation, summed over samples and outputs, float64 scalar.
     """
 
     weight: Tensor
@@ -38,25 +38,25 @@ def gcv_ridge(
 ) -> Regression:
     r"""Ridge regression on one-hot labels with the penalty of least generalised cross-validation error.
 
-    Of the penalties :math:`\lambda` from 1e-6 to 100 times the moment's mean eigenvalue, 41 evenly spaced by their
-    logarithm, the one with the least
+    The candidates :math:`\lambda` are 41 penalties from 1e-6 to 100 times the moment's mean eigenvalue, evenly spaced
+    by their logarithm. The chosen one has the least
 
     .. math::
         \frac{\lVert Y - X W_\lambda \rVert^2}{(1 - \operatorname{tr} H_\lambda / N_d)^2}, \quad
         H_\lambda = X (X^\top X + \lambda I)^{-1} X^\top
 
-    which needs nothing but the sums, since :math:`\lVert Y \rVert^2 = N`. Copies leave it where it was:
-    r times the same data are r times the error at r times the penalty.
+    which needs only the sums, since :math:`\lVert Y \rVert^2 = N`. Copies do not change the solution:
+    r times the same data have r times the error at r times the penalty.
 
     Args:
         moment: :math:`X^\top X`, ``(P, P)`` float64.
         sums: :math:`Y^\top X`, ``(C, P)`` float64.
-        samples: N.
-        distinct: :math:`N_d`, the samples that are no copies of others; default N.
+        samples: number N of samples.
+        distinct: :math:`N_d`, the number of samples that are no copies of others; by default N.
         counts: samples of each class, ``(C,)``, to find penalties that the sums do not support, see :func:`supported`.
 
     Returns:
-        The regression with that penalty.
+        The regression with the chosen penalty.
 
     Example:
         >>> gcv_ridge(torch.eye(2).double() * 4, torch.eye(2).double() * 4, 8).weight.shape
@@ -73,7 +73,7 @@ def gcv_ridge(
 def given_ridge(
     moment: Tensor, sums: Tensor, penalty: float, samples: Tensor, distinct: Any = None, counts: Tensor | None = None
 ) -> Regression:
-    """Ridge regression on one-hot labels with a given penalty; arguments else as :func:`gcv_ridge`.
+    """Ridge regression on one-hot labels with a given penalty; the other arguments are those of :func:`gcv_ridge`.
 
     Example:
         >>> given_ridge(torch.eye(1).double() * 4, torch.ones(1, 1).double() * 5, 5.0, 9).weight
@@ -84,7 +84,7 @@ def given_ridge(
     factor, failed = torch.linalg.cholesky_ex(regular(moment, penalty))
     weight = torch.cholesky_solve(sums.T, factor).T
     if failed or (counts is not None and _beyond((weight * sums).sum(1), counts).any()):
-        # The penalty drowns in the moment's rounding, or the sums do not support it.
+        # The penalty is lost in the moment's rounding, or the sums do not support it.
         values, vectors = eigenpairs(moment, int(samples))
         if counts is not None and not are_of_samples(moment, sums, values, vectors, counts):
             larger = penalty * torch.logspace(0, 10, 51, dtype=values.dtype, device=values.device)
@@ -97,16 +97,16 @@ def given_ridge(
 
 
 def are_of_samples(moment: Tensor, sums: Tensor, values: Tensor, vectors: Tensor, counts: Tensor) -> bool:
-    r"""Whether a moment and class sums can be of the same samples, up to rounding.
+    r"""Whether a moment and class sums can come from the same samples, up to rounding.
 
-    Whatever n samples of a class are, the moment M has no negative eigenvalue, their sum s lies in its span, and
-    :math:`s^\top M^{+} s \le n`. Samples that are taken out again otherwise than they were added, as embedded under a
-    prompt that has moved, break it.
+    For any n samples of a class, the moment M has no negative eigenvalue, their sum s lies in its span, and
+    :math:`s^\top M^{+} s \le n`. This no longer holds if samples are taken out with other values than they were added
+    with, for example embedded under a prompt that has moved since.
 
     Args:
         moment: M, ``(P, P)``.
         sums: s by class, ``(C, P)``.
-        values, vectors: its positive eigenvalues ``(R,)`` and their eigenvectors ``(P, R)``.
+        values, vectors: the moment's positive eigenvalues ``(R,)`` and their eigenvectors ``(P, R)``.
         counts: n by class, ``(C,)``.
 
     Example:
@@ -121,17 +121,17 @@ def are_of_samples(moment: Tensor, sums: Tensor, values: Tensor, vectors: Tensor
 
 
 def supported(penalties: Tensor, moment: Tensor, sums: Tensor, counts: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    r"""Penalties, raised where under them what is fitted is what samples left that were taken out otherwise.
+    r"""Raises penalties that are too small for sums from which samples were taken out inexactly.
 
-    A penalty :math:`\lambda` is supported from where on :math:`s^\top (M + \lambda I)^{-1} s \le n` holds for all
-    classes, see :func:`are_of_samples`.
+    Such samples leave a remainder in the sums (see :func:`are_of_samples`), which a small penalty would fit. The sums
+    support a penalty :math:`\lambda` if :math:`s^\top (M + \lambda I)^{-1} s \le n` holds for all classes.
 
     Args:
         penalties: ascending, ``(K,)``.
-        moment, sums, counts: as there.
+        moment, sums, counts: those of :func:`are_of_samples`.
 
     Returns:
-        The penalties, those below ``SAFETY`` times the largest for which it does not hold being that; positive
+        The penalties, raised to at least ``SAFETY`` times the largest unsupported one; the moment's positive
         eigenvalues ``(R,)``; their eigenvectors ``(P, R)``.
 
     Example:
@@ -151,22 +151,22 @@ def _beyond(fitted: Tensor, counts: Tensor) -> Tensor:
 
 
 def regular(moment: Tensor, penalty: float | Tensor) -> Tensor:
-    """The moment with a penalty on its diagonal, a copy."""
+    """A copy of the moment with a penalty added to its diagonal."""
     copy = moment.clone()
     copy.diagonal().add_(penalty)
     return copy
 
 
 def root_mean_square(weight: Tensor, moment: Tensor, samples: Tensor) -> Tensor:
-    r"""Of linear outputs over the samples that a moment was summed from.
+    r"""The root mean square of linear outputs over the samples that a moment was summed from.
 
     Args:
         weight: W, ``(C, P)``.
         moment: :math:`X^\top X`, ``(P, P)``.
-        samples: N, at least 1.
+        samples: number N of samples, at least 1.
 
     Returns:
-        :math:`\sqrt{w_c^\top X^\top X w_c / N}`, ``(C,)``; the root of the smallest positive number where that is 0.
+        :math:`\sqrt{w_c^\top X^\top X w_c / N}`, ``(C,)``; the root of the smallest positive number if that is 0.
 
     Example:
         >>> root_mean_square(torch.tensor([[1.0, 1.0]]), torch.eye(2) * 4, torch.tensor(2)).tolist()
@@ -176,22 +176,22 @@ def root_mean_square(weight: Tensor, moment: Tensor, samples: Tensor) -> Tensor:
 
 
 def root_of_mean(squares: Tensor, samples: Any) -> Tensor:
-    """The root of sums of squares ``(C,)`` over a number of samples, never 0."""
+    """The root of sums of squares ``(C,)`` divided by a number of samples; never 0."""
     return (squares / samples).clamp(min=torch.finfo(squares.dtype).tiny).sqrt()
 
 
 def predicted_share(error: Tensor, samples: Any) -> Tensor:
-    """R2, the share of the labels' squares that is predicted, in [0, 1 - 1e-6]; 1 would be beyond any evidence."""
+    """R2, the share of the labels' squares that is predicted, in [0, 1 - 1e-6]; no evidence would justify 1."""
     return (1 - error / samples).clamp(0, 1 - 1e-6)
 
 
 def _best(values: Tensor, vectors: Tensor, sums: Tensor, penalties: Tensor, samples: Any, distinct: Any) -> Regression:
-    """Of some penalties ``(K,)`` the best, by the moment's eigenvalues ``(R,)`` above 0 and eigenvectors ``(P, R)``."""
+    """The best of ``penalties (K,)``, from the moment's positive eigenvalues ``(R,)`` and eigenvectors ``(P, R)``."""
     rotated = sums @ vectors
     explained = rotated.square().sum(0) / values
     outside = samples - explained.sum()
     outside = outside * (outside > ROUNDED_AWAY * samples)
-    left = penalties / (values.unsqueeze(1) + penalties)  # nothing is subtracted: with few samples it would be lost
+    left = penalties / (values.unsqueeze(1) + penalties)  # a subtraction would lose small values with few samples
     residual = outside + left.square().T @ explained
     distinct = torch.as_tensor(distinct).clamp(min=len(values))
     error = residual / ((distinct - len(values) + left.sum(0)) / distinct) ** 2

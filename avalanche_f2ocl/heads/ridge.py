@@ -1,4 +1,4 @@
-"""Ridge regression on one-hot labels, on random features if wanted."""
+"""Ridge regression on one-hot labels, optionally on random features."""
 
 from typing import NamedTuple
 
@@ -14,23 +14,23 @@ from avalanche_f2ocl.heads.solution import Settings, Solution
 from avalanche_f2ocl.options import RandomFeatures
 
 UNASKED = 8
-"""Mini-batches in a row that a solution is kept current through without a prediction: after them it is training."""
+"""A solution is kept current for this many mini-batches without a prediction; after them it is dropped."""
 GROWTH = 1.1
-"""Of the samples or classes, beyond which the penalty is chosen anew."""
+"""The penalty is chosen again once the samples or classes have grown by this share."""
 FEW = 8
-"""With as many samples as the features by this, or fewer, solving is cheaper than keeping a solution current."""
+"""Up to as many samples as features divided by this, solving is cheaper than keeping a solution current."""
 LARGEST_SHARE = 4
-"""A mini-batch of more samples than the features by this is as dear as solving."""
+"""A mini-batch of more samples than the number of features divided by this costs as much as solving."""
 
 
 class RidgeFacts(NamedTuple):
-    """What a head remembers of a solution.
+    """What a head remembers about its solution.
 
     Attributes:
-        penalty: that it was solved with.
-        evidence: see :meth:`RidgeHead.evidence`.
-        samples, classes: how many there were when it was last solved in full.
-        unasked: mini-batches since the last prediction.
+        penalty: penalty of the solution.
+        evidence: share of the labels' squares that is predicted, see :meth:`RidgeHead.evidence`.
+        samples, classes: how many there were when the head was last solved in full.
+        unasked: number of mini-batches since the last prediction.
     """
 
     penalty: float
@@ -40,39 +40,42 @@ class RidgeFacts(NamedTuple):
     unasked: float = 0
 
     def hold(self, samples: int, classes: int) -> bool:
-        """Whether it is to be kept current with so many of them now."""
+        """Whether the solution should be kept current, given the present numbers of samples and classes."""
         grown = samples <= GROWTH * self.samples and classes <= GROWTH * self.classes
         return grown and self.unasked < UNASKED
 
 
 class RidgeHead(SecondMomentHead):
-    """Linear regression of one-hot labels, without intercept, a class's output in units of its root mean square.
+    """Ridge regression of one-hot labels, without intercept; each class's output is divided by its root mean square.
 
-    Least squares sees rare classes so seldom that it hardly answers for them. Hence each output is divided by its root
-    mean square over the samples so far, which the sums give. It is this that lifts the head above RanPAC's classifier,
-    where it is above; generalised cross-validation needs no held-out samples, but its penalties are seldom better.
+    Least squares sees rare classes so seldom that their outputs are very small. Hence each output is divided by its
+    root mean square over the samples so far, which the sums give. Where this head is better than RanPAC's classifier,
+    the division is the reason; generalised cross-validation needs no held-out samples, but its penalties are seldom
+    better.
 
-    Solving takes ``O(P**3)`` for P features, ``O(P N**2)`` for N samples up to P / 4: measured on one core of a server,
-    see benchmarks/README.md. Beyond P / 8 samples, where predictions and mini-batches take turns, a solution is kept
-    current by ``O(B P**2)`` for a mini-batch of B, with another ``8 P**2`` bytes: exactly, but for the penalty, which
-    stays the one chosen when it was solved. It is solved in full again after a tenth more samples or classes, after
-    eight mini-batches without a prediction, after one of more than P / 4 samples, after a class was forgotten, and
-    where rounding would show.
+    Solving takes ``O(P**3)`` for P features, or ``O(P N**2)`` for N samples up to P / 4; benchmarks/README.md has the
+    times measured on one core of a server. Beyond P / 8 samples, while predictions and mini-batches alternate, the
+    solution is kept current in ``O(B P**2)`` for a mini-batch of B, with another ``8 P**2`` bytes. This is exact except
+    that the penalty stays the one chosen when the head was solved. The head is solved in full again after a tenth more
+    samples or classes, after eight mini-batches without a prediction, after a mini-batch of more than P / 4 samples,
+    after a class was forgotten, and when rounding errors would become visible.
 
     Source: random features and ridge for frozen backbones: McDonnell et al., RanPAC: Random Projections and
     Pre-trained Models for Continual Learning, 2023. Generalised cross-validation: Golub, Heath and Wahba, 1979.
 
     Args:
         dim: length F of the vectors.
-        projection: features P of the random projection with ReLU; 0 for the vectors themselves. None for 5,000
-            where there is a CUDA device and 2,000 elsewhere, or those of the file that is loaded.
+        projection: number P of features of the random projection; 0 for the vectors themselves. None for 5,000
+            if there is a CUDA device and 2,000 otherwise, or for the number in the file that is loaded.
         ridge: added to the moment's diagonal; None to choose it by generalised cross-validation from the sums.
-        priors: ``"equal"``, as above; ``"counts"`` for the regression's own outputs, which grow with a class's share.
-        seed: of the projection.
-        random_features, gamma: of what kind it is, see :func:`avalanche_f2ocl.heads.projection.random_features`.
+        priors: ``"equal"``, as above; ``"counts"`` for the regression's own outputs, which grow with a class's share
+            of the samples.
+        seed: seed of the projection.
+        random_features, gamma: kind and kernel width of the projection, see
+            :func:`avalanche_f2ocl.heads.projection.random_features`.
 
     Attributes:
-        FACTS: see :class:`SecondMomentHead`.
+        FACTS: number of facts that are saved with a solution, see :class:`SecondMomentHead`.
 
     Example:
         >>> head = RidgeHead(dim=2, projection=0, ridge=1.0, priors="counts")
@@ -157,8 +160,8 @@ class RidgeHead(SecondMomentHead):
         """How well the labels can be predicted from the features, by generalised cross-validation.
 
         Returns:
-            R2, the share of the one-hot labels' squares that is predicted in samples that were left out, float64
-            scalar in [0, 1 - 1e-6]; as of when the penalty was last chosen.
+            R2, the share of the one-hot labels' squares that is predicted for samples left out, float64
+            scalar in [0, 1 - 1e-6]; it dates from when the penalty was last chosen.
 
         Example:
             >>> head = RidgeHead(dim=1, projection=0, ridge=1.0)
@@ -170,7 +173,7 @@ class RidgeHead(SecondMomentHead):
         return self.evidence_of(self.solution())
 
     def evidence_of(self, solution: Solution) -> Tensor:
-        """The same of another solution."""
+        """The evidence, as in :meth:`evidence`, of another solution."""
         return self.moment.new_tensor(RidgeFacts(*solution.facts).evidence)
 
     def _load_from_state_dict(self, state_dict, prefix, *args):
@@ -185,5 +188,5 @@ class RidgeHead(SecondMomentHead):
 
 
 def default_width() -> int:
-    """Random features that are solved for in seconds."""
+    """The default number of random features, which can be solved in seconds."""
     return 5000 if torch.cuda.is_available() else 2000

@@ -1,6 +1,6 @@
-r"""Ridge regression that is kept current, a mini-batch at a time: recursive least squares.
+r"""Recursive least squares, which keep a ridge regression current, one mini-batch at a time.
 
-With :math:`P = (X^\top X + \lambda I)^{-1}` at hand, what B more samples change costs ``O(B F**2)`` for F features.
+Given :math:`P = (X^\top X + \lambda I)^{-1}`, adding B samples takes ``O(B F**2)`` for F features.
 """
 
 import torch
@@ -9,18 +9,19 @@ from torch import Tensor
 from avalanche_f2ocl.heads.regression import regular
 
 LARGEST_CONDITION = 1e8
-"""Of the penalised moment. Outputs are wrong by about this times 2e-16 of their scale, also after many steps."""
+"""Largest condition number of the penalised moment: outputs are wrong by about this times 2e-16 of their scale, even
+after many steps."""
 LEAST_LEFT = 1e-6
-"""Of a difference that the outputs' squares are: with less of it left by rounding, it is not to be trusted."""
+"""The outputs' squares are a difference; if less than this share of it remains, rounding makes it unreliable."""
 
 
 def well_conditioned(moment: Tensor, features: Tensor, penalty: float) -> bool:
-    """Whether rounding leaves the outputs right to 1e-6 of their scale, step after step.
+    """Whether the outputs stay right to 1e-6 of their scale in spite of rounding, step after step.
 
     Args:
         moment: ``(F, F)`` float64.
-        features: of samples that may not be in it yet, ``(B, F)``.
-        penalty: of the regression.
+        features: features of samples that may not be in the moment yet, ``(B, F)``.
+        penalty: penalty of the regression.
 
     Example:
         >>> [well_conditioned(torch.eye(2), torch.ones(1, 2), penalty) for penalty in (1e-6, 1e-8)]
@@ -30,14 +31,14 @@ def well_conditioned(moment: Tensor, features: Tensor, penalty: float) -> bool:
 
 
 def inverse_of(moment: Tensor, penalty: float) -> Tensor | None:
-    r""":math:`(X^\top X + \lambda I)^{-1}`, ``O(F**3)``.
+    r"""The inverse :math:`(X^\top X + \lambda I)^{-1}`, in ``O(F**3)``.
 
     Args:
         moment: ``(F, F)`` float64.
         penalty: :math:`\lambda`.
 
     Returns:
-        ``(F, F)``; None where rounding leaves none.
+        ``(F, F)``; None if rounding makes the matrix singular.
 
     Example:
         >>> inverse_of(torch.eye(1).double(), 3.0).item()
@@ -48,14 +49,14 @@ def inverse_of(moment: Tensor, penalty: float) -> Tensor | None:
 
 
 def downdate(inverse: Tensor, features: Tensor) -> Tensor | None:
-    r"""Takes more samples into :math:`P`, in place, by the identity of Woodbury.
+    r"""Adds more samples to :math:`P`, in place, by the Woodbury identity.
 
     Args:
-        inverse: :math:`P`, ``(F, F)`` float64; not to be used further where None is returned.
+        inverse: :math:`P`, ``(F, F)`` float64; do not use it any more if None is returned.
         features: :math:`X` of the samples, ``(B, F)`` float64.
 
     Returns:
-        The gain :math:`X P` with the new P, ``(B, F)``; None where rounding would show.
+        The gain :math:`X P` with the new P, ``(B, F)``; None if rounding errors would become visible.
 
     Example:
         >>> inverse = torch.eye(1).double()
@@ -73,13 +74,13 @@ def downdate(inverse: Tensor, features: Tensor) -> Tensor | None:
 
 
 def corrected(weight: Tensor, features: Tensor, rows: Tensor, gain: Tensor) -> Tensor:
-    """The least squares weights of one-hot labels after more samples: what they were wrong by, times the gain.
+    """The least squares weights of one-hot labels after more samples: their errors, times the gain, are added.
 
     Args:
-        weight: before, ``(C, F)`` float64, zero for classes that are new.
-        features: of the samples, ``(B, F)`` float64.
-        rows: their classes, ``(B,)`` int64.
-        gain: from :func:`downdate`.
+        weight: weights before, ``(C, F)`` float64, zero for new classes.
+        features: features of the samples, ``(B, F)`` float64.
+        rows: classes of the samples, ``(B,)`` int64.
+        gain: the gain from :func:`downdate`.
 
     Returns:
         ``(C, F)``.
@@ -95,7 +96,7 @@ def corrected(weight: Tensor, features: Tensor, rows: Tensor, gain: Tensor) -> T
 
 
 def output_squares(weight: Tensor, sums: Tensor, penalty: float) -> Tensor | None:
-    r"""What each output's squares over all samples add up to, :math:`w_c^\top X^\top X w_c`, without the moment.
+    r"""The sum of each output's squares over all samples, :math:`w_c^\top X^\top X w_c`, without using the moment.
 
     Args:
         weight: the solution :math:`W = S (X^\top X + \lambda I)^{-1}`, ``(C, F)``.
@@ -103,7 +104,7 @@ def output_squares(weight: Tensor, sums: Tensor, penalty: float) -> Tensor | Non
         penalty: :math:`\lambda`.
 
     Returns:
-        ``(C,)``; None where rounding would show, as under a penalty that outweighs the moment by far.
+        ``(C,)``; None if rounding errors would become visible, as under a penalty much larger than the moment.
 
     Example:
         >>> output_squares(torch.tensor([[0.5]]), torch.tensor([[4.0]]), 4.0).tolist()

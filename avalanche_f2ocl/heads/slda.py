@@ -1,4 +1,4 @@
-"""Linear discriminant analysis as others publish it: Hayes and Kanan's, and Momeni et al.'s on kernel features."""
+"""Linear discriminant analysis as published by Hayes and Kanan, and by Momeni et al. on kernel features."""
 
 import torch
 from torch import Tensor
@@ -8,25 +8,26 @@ from avalanche_f2ocl.heads.solution import Settings, Solution
 from avalanche_f2ocl.options import RandomFeatures
 
 SHRINKAGE = 1e-4
-"""That Hayes and Kanan use."""
+"""The shrinkage that Hayes and Kanan use."""
 KERNEL_FEATURES = 5000
-"""That Momeni et al. use."""
+"""The number of random features that Momeni et al. use."""
 
 
 class SLDAHead(LDAHead):
     r"""Deep streaming linear discriminant analysis, as published.
 
-    The covariance takes each sample's deviation from its class's mean as it was before that sample, zero for the first
-    of a class. With t samples before it,
+    The covariance is updated with each sample's deviation from the mean of its class before that sample, which is zero
+    for the first sample of a class. With t samples before it,
 
     .. math:: \Sigma \leftarrow \frac{t \Sigma + \Delta}{t + 1}, \quad
         \Delta = \frac{t}{t + 1} (x - \mu_y) (x - \mu_y)^\top,
 
     and class c scores :math:`\mu_c^\top \Lambda x - \frac12 \mu_c^\top \Lambda \mu_c` with the pseudoinverse
-    :math:`\Lambda = ((1 - \varepsilon) \Sigma + \varepsilon I)^{+}`. So it depends on the order of the samples, but not
-    on their cut into mini-batches; :class:`avalanche_f2ocl.heads.LDAHead` has the exact covariance within classes.
+    :math:`\Lambda = ((1 - \varepsilon) \Sigma + \varepsilon I)^{+}`. So the head depends on the order of the samples,
+    but not on how they are cut into mini-batches; :class:`avalanche_f2ocl.heads.LDAHead` has the exact covariance
+    within classes.
 
-    When a class is forgotten, its mean goes; what it added to the covariance cannot be told apart.
+    When a class is forgotten, its mean goes, but what it added to the covariance stays, since it cannot be separated.
 
     Source: Hayes and Kanan, Lifelong Machine Learning with Deep Streaming Linear Discriminant Analysis, 2020, Eqs. 1-4.
 
@@ -54,7 +55,7 @@ class SLDAHead(LDAHead):
         return 4, self.shrinkage or 0, 0
 
     def terms(self, features: Tensor, rows: Tensor) -> Tensor:
-        # Of the same class and before it in the mini-batch.
+        # Samples of the same class that come before it in the mini-batch.
         earlier = (rows.unsqueeze(1) == rows).tril(-1).double()
         counts = self.counts[rows] + earlier.sum(1)
         means = (self.sums[rows] + earlier @ features) / counts.clamp(min=1).unsqueeze(1)
@@ -76,16 +77,16 @@ class SLDAHead(LDAHead):
 
 
 class KLDAHead(LDAHead):
-    """Linear discriminant analysis on kernel features with the pseudoinverse of the pooled covariance, not shrunk.
+    """Linear discriminant analysis on kernel features, with the pseudoinverse of the pooled covariance, not shrunk.
 
-    Source: Momeni, Mazumder and Liu, Continual Learning Using a Kernel-Based Method Over Foundation Models, 2024. It
-    has 5,000 random Fourier features; their kernel's :math:`\\gamma` is the paper's sigma, to be set for each backbone.
+    Source: Momeni, Mazumder and Liu, Continual Learning Using a Kernel-Based Method Over Foundation Models, 2024. The
+    paper uses 5,000 random Fourier features; the kernel's :math:`\\gamma` is the paper's sigma, set for each backbone.
     All class priors are equal, as in the authors' code.
 
     Args:
         dim: length F of the vectors.
-        projection: features P; None for 5,000.
-        seed, random_features, gamma: as :class:`avalanche_f2ocl.heads.LDAHead`; Fourier features by default.
+        projection: number P of features; None for 5,000.
+        seed, random_features, gamma: those of :class:`avalanche_f2ocl.heads.LDAHead`; Fourier features by default.
 
     Example:
         >>> KLDAHead(dim=4, projection=9, gamma=0.1).moment.shape

@@ -1,4 +1,4 @@
-"""Metrics for Avalanche's evaluator, right on online streams, and the paper's figures of merit."""
+"""Metrics for Avalanche's evaluator that are right on online streams, and the paper's figures of merit."""
 
 from avalanche_f2ocl.metrics.accuracy_matrix import average_accuracy, forgetting
 from avalanche_f2ocl.metrics.avalanche_forgetting import OnlineExperienceForgetting, OnlineStreamForgetting

@@ -19,11 +19,11 @@ def average_accuracy(T: ArrayLike, samples: ArrayLike | None = None) -> float:
     r"""Average final accuracy :math:`A_n = \frac1n \sum_\tau T_{n,\tau}`.
 
     Args:
-        T: ``(n, n)``.
-        samples: test samples per group, ``(n,)``, to weigh groups by them.
+        T: accuracy matrix, ``(n, n)``.
+        samples: numbers of test samples of the groups, ``(n,)``, to weight the groups by them.
 
     Raises:
-        ValueError: ``T`` is not square, or ``samples`` not one per group.
+        ValueError: ``T`` is not square, or ``samples`` has not one number for each group.
 
     Example:
         >>> average_accuracy([[0.9, 0], [0.5, 0.7]])
@@ -38,7 +38,7 @@ def average_accuracy(T: ArrayLike, samples: ArrayLike | None = None) -> float:
 
 
 def forgetting(T: ArrayLike) -> float:
-    r"""Average forgetting, the mean drop of each earlier group from its best accuracy.
+    r"""Average forgetting: the mean over earlier groups of the drop from a group's best accuracy.
 
     .. math::
         F_n = \frac1{n-1} \sum_{\tau<n} \max_{\tau \le \tau' < n} (T_{\tau',\tau} - T_{n,\tau})
@@ -47,7 +47,7 @@ def forgetting(T: ArrayLike) -> float:
         T: ``(n, n)``.
 
     Returns:
-        NaN for a single group, which has nothing to forget. Negative where groups improve.
+        F_n; NaN for a single group, which has nothing to forget; negative if groups improve.
 
     Raises:
         ValueError: ``T`` is not square.

@@ -1,8 +1,8 @@
-"""Avalanche's forgetting metrics, put right.
+"""Corrected versions of Avalanche's forgetting metrics.
 
-Avalanche's compare the experience just trained on with the one evaluated; on an online stream the former
-is a mini-experience, and the result is silently wrong (avalanche#1343). They also take the first accuracy
-where the paper takes the best.
+Avalanche's metrics compare the experience just trained on with the one evaluated; on an online stream the former
+is a mini-experience, and the result is silently wrong (avalanche#1343). They also use the first accuracy, while the
+paper uses the best.
 """
 
 import warnings
@@ -19,7 +19,7 @@ from avalanche_f2ocl.metrics.groups import origin
 
 
 class _BestForgetting(Forgetting):
-    """Best earlier value minus last; Avalanche's takes the first."""
+    """Best earlier value minus the last; Avalanche's metric uses the first value."""
 
     def reset_last(self) -> None:
         for key, value in self.last.items():
@@ -56,11 +56,11 @@ BY_TRAINING_EXPERIENCE = (
     "avalanche.evaluation.metrics.forgetting_bwt",
     "avalanche.evaluation.metrics.forward_transfer",
 )
-"""Avalanche's modules whose metrics take a mini-experience for an experience."""
+"""Avalanche's modules whose metrics mistake a mini-experience for an experience."""
 
 
 def warn_of_wrong_forgetting(metrics: Iterable[PluginMetric]) -> None:
-    """Warns of metrics of Avalanche's that are silently wrong (mostly 0) while training on an online stream.
+    """Warns about metrics of Avalanche's that are silently wrong (mostly 0) while training on an online stream.
 
     Example:
         >>> warn_of_wrong_forgetting([OnlineStreamForgetting()])
@@ -68,7 +68,7 @@ def warn_of_wrong_forgetting(metrics: Iterable[PluginMetric]) -> None:
     wrong = sorted({type(m).__name__ for m in metrics if type(m).__module__ in BY_TRAINING_EXPERIENCE})
     if wrong:
         warnings.warn(
-            f"on an online stream Avalanche's {', '.join(wrong)} take each mini-experience for an experience, so their "
+            f"on an online stream Avalanche's {', '.join(wrong)} mistake mini-experiences for experiences, so their "
             "values are wrong (avalanche#1343): use f2ocl_metrics(), or OnlineExperienceForgetting and "
             "OnlineStreamForgetting of avalanche_f2ocl.metrics",
             stacklevel=2,

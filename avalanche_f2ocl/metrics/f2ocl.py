@@ -1,4 +1,4 @@
-"""The paper's metrics together."""
+"""All of the paper's metrics."""
 
 from avalanche.evaluation import PluginMetric
 
@@ -7,11 +7,11 @@ from avalanche_f2ocl.metrics.prompts import KeyAccuracy, RandomKeyAccuracy, Uppe
 
 
 def f2ocl_metrics() -> list[PluginMetric]:
-    """A_n, A_n_samples, F_n, A_k at every evaluation; UB and random_key at the end of the stream.
+    """A_n, A_n_samples, F_n and A_k at every evaluation; UB and random_key at the end of the stream.
 
-    For Avalanche's ``EvaluationPlugin``. Values are fractions; their names end in
-    ``/eval_phase/<stream>_stream``. The last three need prompts: other strategies do not emit them. A stream with
-    another number of experiences than the training stream has no groups, and so neither A_n nor F_n; see
+    The metrics are for Avalanche's ``EvaluationPlugin``. Values are fractions; their names end in
+    ``/eval_phase/<stream>_stream``. A_k, UB and random_key need prompts: other strategies do not emit them. A stream
+    with another number of experiences than the training stream has no groups, and so neither A_n nor F_n; see
     :class:`avalanche_f2ocl.metrics.groups.GroupMetric`.
 
     Example:

@@ -1,4 +1,4 @@
-"""Accuracy by groups as Avalanche plugin metrics, right on plain and on online streams.
+"""Accuracy by groups as Avalanche plugin metrics that are right on plain and on online streams.
 
 Groups are the experiences that mini-experiences were cut from.
 """
@@ -25,11 +25,11 @@ def origin(experience):
 
 @dataclass
 class StreamCounts:
-    """Answers of one evaluation to one stream.
+    """Counts of right answers on one stream in one evaluation.
 
     Attributes:
-        right, samples: by group, those not trained on left out; all of them under None where the stream has another
-            number of experiences than the training stream, so that they are no groups of it.
+        right, samples: numbers by group, for groups trained on. If the stream's experiences are no groups, because the
+            training stream has another number of experiences, all samples are counted under None.
     """
 
     right: dict[int | None, Any] = field(default_factory=dict)
@@ -37,27 +37,27 @@ class StreamCounts:
 
     @property
     def shares(self) -> dict[int | None, float]:
-        """Share right by group."""
+        """The share of right answers by group."""
         return {group: int(right) / self.samples[group] for group, right in self.right.items()}
 
 
 class GroupMetric(PluginMetric):
-    """Share of right answers per group (experience of an evaluated stream) trained on so far.
+    """Share of right answers for each group (experience of an evaluated stream) trained on so far.
 
-    Streams that are evaluated are told apart by name; a value's name ends in ``/eval_phase/<stream>_stream``. A stream
-    with as many experiences as the training stream is taken group by group. Any other (one joint test set, say) has no
-    groups: the share over all its samples counts, and a warning says so once. What an evaluation does not give, though
-    an earlier one did, is emitted as NaN: no figure of an earlier evaluation stands for a later one.
+    Evaluated streams are distinguished by name; a value's name ends in ``/eval_phase/<stream>_stream``. A stream
+    with as many experiences as the training stream is evaluated by groups. Any other stream, such as one joint test
+    set, has no groups: the share over all its samples counts, and a warning says so once. A value that an earlier
+    evaluation gave and a later one does not is emitted as NaN, so that no outdated value is shown.
 
     Subclasses say which answers of an evaluation mini-batch are right.
 
     Args:
-        name: of the emitted value, the mean over groups.
-        at_end: only evaluate once every experience of the training stream has been trained on.
+        name: name of the emitted value, the mean over groups.
+        at_end: whether to evaluate only once every experience of the training stream has been trained on.
 
     Attributes:
         groups: ids of the experiences trained on, in order.
-        evaluated: answers by stream at the last evaluation.
+        evaluated: counts by stream at the last evaluation.
     """
 
     def __init__(self, name: str, at_end: bool = False):
@@ -67,7 +67,7 @@ class GroupMetric(PluginMetric):
 
     @abstractmethod
     def right(self, strategy) -> Tensor | None:
-        """Which samples of the evaluation mini-batch are right, ``(B,)`` bool; None where it does not apply."""
+        """Which samples of the evaluation mini-batch are right, ``(B,)`` bool; None if the metric does not apply."""
 
     def reset(self) -> None:
         self.groups: list[int] = []
@@ -77,17 +77,17 @@ class GroupMetric(PluginMetric):
         self._warned = False
 
     def state(self) -> dict:
-        """What a resumed run needs, as plain values; between evaluations."""
+        """The state that a resumed run needs, as plain values; call it between evaluations."""
         emitted = sorted(self._emitted)
         return {"name": self.name, "groups": self.groups, "stream_length": self._stream_length, "emitted": emitted}
 
     def load_state(self, state: dict) -> None:
-        """Takes what :meth:`state` gave, also in version 0.1."""
+        """Restores a state that :meth:`state` gave, which may be of version 0.1."""
         self.groups, self._stream_length = list(state["groups"]), state["stream_length"]
         self._emitted = set(state.get("emitted", ()))
 
     def result(self) -> float | None:
-        """Mean over the groups of the last evaluation, None before there is anything to average."""
+        """The mean over the groups of the last evaluation; None if there is nothing to average yet."""
         shares = [share for counts in self.evaluated.values() for share in counts.shares.values()]
         return float(np.mean(shares)) if shares else None
 
@@ -129,11 +129,11 @@ class GroupMetric(PluginMetric):
         return results
 
     def values(self, stream: str, iterations: int) -> dict[str, float | None]:
-        """What is emitted of a stream after an evaluation, by name.
+        """The values emitted for a stream after an evaluation, by name.
 
         Args:
-            stream: its name.
-            iterations: training mini-batches by then.
+            stream: name of the stream.
+            iterations: number of training mini-batches before the evaluation.
         """
         shares = list(self.evaluated[stream].shares.values())
         return {self.name: float(np.mean(shares)) if shares else None}
@@ -145,9 +145,9 @@ class GroupMetric(PluginMetric):
 class AccuracyMatrix(GroupMetric):
     """The accuracy matrix of each evaluated stream, and from it A_n (mean over groups, or over samples) and F_n.
 
-    After each ``eval``, one row: the accuracy on each group trained on so far. Evaluating again before the next group
+    Each ``eval`` fills one row: the accuracy on each group trained on so far. Evaluating again before the next group
     replaces the row; evaluating other groups without training in between completes it. A_n and F_n are emitted when
-    the row covers every group so far. Of a stream without groups, A_n_samples is the accuracy over all its samples.
+    the row covers every group so far. For a stream without groups, A_n_samples is the accuracy over all its samples.
     """
 
     def __init__(self):
@@ -155,7 +155,7 @@ class AccuracyMatrix(GroupMetric):
 
     def reset(self) -> None:
         super().reset()
-        # By stream and row: mini-batches trained on by then, and accuracy by group.
+        # By stream and row: the number of mini-batches trained on by then, and the accuracy by group.
         self._rows: dict[str, dict[int, tuple[int, dict[int, float]]]] = {}
         self._samples: dict[str, dict[int, int]] = {}
 
@@ -166,7 +166,7 @@ class AccuracyMatrix(GroupMetric):
 
     def load_state(self, state: dict) -> None:
         super().load_state(state)
-        # Version 0.1 did not tell streams apart, and did not say when.
+        # Version 0.1 did not distinguish streams and did not record the time.
         old = [["test", row, -1, accuracy] for row, accuracy in state.get("rows", ())]
         self._rows = {}
         for stream, row, iterations, accuracy in state.get("stream_rows", old):
@@ -179,14 +179,14 @@ class AccuracyMatrix(GroupMetric):
 
     @property
     def T(self) -> np.ndarray:
-        """:meth:`matrix` of the stream named "test", else of the one evaluated first."""
+        """The :meth:`matrix` of the stream named "test", or else of the stream evaluated first."""
         return self.matrix("test" if "test" in self._rows else next(iter(self._rows), "test"))
 
     def matrix(self, stream: str) -> np.ndarray:
         """The accuracy matrix of a stream.
 
         Args:
-            stream: its name.
+            stream: name of the stream.
 
         Returns:
             ``(n, n)`` float64 after n groups, NaN where nothing was evaluated, rows and columns in the
@@ -219,7 +219,7 @@ class AccuracyMatrix(GroupMetric):
         return {
             "A_n": average_accuracy(T),
             "A_n_samples": average_accuracy(T, [self._samples[stream][group] for group in self.groups]),
-            # Where an earlier row was not evaluated there is no maximum to take.
+            # If an earlier row was not evaluated, there is no maximum to take.
             "F_n": None if np.isnan(F_n) else F_n,
         }
 

@@ -1,4 +1,4 @@
-"""How well prompts are found by their keys, as Avalanche plugin metrics."""
+"""How well keys find the right prompts, as Avalanche plugin metrics."""
 
 import torch
 from torch import Tensor
@@ -49,7 +49,7 @@ class RandomKeyAccuracy(GroupMetric):
 
 
 def _has_prompts(strategy) -> bool:
-    """Whether the strategy's predictions retrieve prompts; Avalanche's own, for one, do not."""
+    """Whether the strategy's predictions retrieve prompts; those of Avalanche's own strategies, for example, do not."""
     return getattr(getattr(strategy, "mb_prediction", None), "key_rows", None) is not None
 
 

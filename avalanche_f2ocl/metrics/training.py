@@ -1,4 +1,4 @@
-"""What can be watched while it trains, for Avalanche's loggers: loss, gradient, prompts, chosen keys."""
+"""Quantities to watch in training, for Avalanche's loggers: loss, gradient, prompts, chosen keys."""
 
 import torch
 from avalanche.evaluation import PluginMetric
@@ -25,14 +25,14 @@ class _Last(PluginMetric):
 
 
 class GradientNorm(_Last):
-    """Length of the gradient of all that is trained, at each optimiser step.
+    """Length of the gradient of all trained parameters, at each optimiser step.
 
-    It waits for the device at every step: for watching, not for timing.
+    It waits for the device at every step, so leave it out when you measure time.
     """
 
     def before_update(self, strategy):
         gradients = [p.grad for p in strategy.model.parameters() if p.grad is not None]
-        # Of a gradient of rows only those of the mini-batch are there.
+        # A sparse gradient has only the rows of the mini-batch.
         values = [(g.coalesce().values() if g.is_sparse else g).flatten() for g in gradients]
         if values:
             self.last = float(torch.cat(values).norm())
@@ -40,7 +40,7 @@ class GradientNorm(_Last):
 
 
 class PromptNorm(_Last):
-    """Mean length of a prompt's tokens, over tokens and prompts, at each evaluation; of strategies with prompts."""
+    """Mean length of prompt tokens, over tokens and prompts, at each evaluation; for strategies with prompts."""
 
     @torch.no_grad()
     def after_eval(self, strategy):
@@ -52,9 +52,9 @@ class PromptNorm(_Last):
 
 
 class ChosenKeys(PluginMetric):
-    """Which classes' prompts an evaluation's images chose: a histogram of class ids; of strategies with keys.
+    """A histogram of the classes whose prompts an evaluation's images chose; for strategies with keys.
 
-    Loggers without histograms (text, CSV) get the share of the classes so far that were chosen at all.
+    Loggers without histograms (text, CSV) get the share of the classes so far that were chosen at least once.
     """
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class ChosenKeys(PluginMetric):
         self.counts: dict[int, int] = {}
 
     def result(self) -> dict[int, int]:
-        """Images by the class whose key was nearest, at the last evaluation."""
+        """Number of images by the class whose key was nearest, at the last evaluation."""
         return self.counts
 
     def before_eval(self, strategy):
@@ -74,7 +74,7 @@ class ChosenKeys(PluginMetric):
 
     def after_eval_iteration(self, strategy):
         prediction = getattr(strategy, "mb_prediction", None)
-        # Before training there is no key.
+        # Before training there are no keys.
         if prediction is not None and prediction.key_rows is not None and prediction.key_rows.shape[1] > 0:
             self._rows.append(prediction.key_rows[:, 0])
 
@@ -93,7 +93,7 @@ class ChosenKeys(PluginMetric):
 
 
 class SkippedBatches(PluginMetric):
-    """Training mini-batches skipped so far under ``on_bad_input="skip"``, after each evaluation.
+    """Number of training mini-batches skipped so far under ``on_bad_input="skip"``, after each evaluation.
 
     Example:
         >>> str(SkippedBatches()), SkippedBatches().result()
@@ -120,9 +120,9 @@ class SkippedBatches(PluginMetric):
 
 
 def training_metrics() -> list[PluginMetric]:
-    """Loss and gradient at each mini-batch; length of prompts and chosen keys at each evaluation.
+    """Loss and gradient length at each mini-batch; length of prompts and chosen keys at each evaluation.
 
-    For Avalanche's ``EvaluationPlugin``, beside :func:`avalanche_f2ocl.f2ocl_metrics`.
+    The metrics are for Avalanche's ``EvaluationPlugin``, in addition to :func:`avalanche_f2ocl.f2ocl_metrics`.
 
     Example:
         >>> [str(metric) for metric in training_metrics()]

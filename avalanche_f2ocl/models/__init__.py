@@ -1,4 +1,4 @@
-"""Models that learn and predict by themselves, as plain PyTorch modules; nothing here imports Avalanche."""
+"""Models that learn and predict without Avalanche, as plain PyTorch modules; nothing here imports Avalanche."""
 
 from avalanche_f2ocl.models.base import BaseModel
 from avalanche_f2ocl.models.export import export_prediction

@@ -34,33 +34,33 @@ Labels = Tensor | Sequence[int] | Sequence[str] | int | str
 
 
 class BaseModel(SpelledOut, Corrections):
-    """Frozen backbone, class table and head; learns one mini-batch at a time, classes as they come.
+    """Frozen backbone, class table and head; learns one mini-batch at a time, with new classes as they come.
 
-    Threads may share a model: a prediction while another thread learns is of the state before or after that mini-batch.
+    Threads may share a model: a prediction made while another thread learns a mini-batch is of the state before or
+    after that mini-batch.
 
     Precision is an option of the backbone and sums are float64, so ``model.float()``, ``.half()`` and ``.double()``
-    change nothing; ``.to(device)`` moves all of it.
+    change nothing; ``.to(device)`` moves the whole model.
 
-    A mini-batch passes through phases, which :meth:`learn_batch` walks here and
-    :func:`avalanche_f2ocl.strategies.plugins.phase_plugins` walks in Avalanche's loop: :meth:`begin_batch`;
-    :attr:`passes` optimiser steps on :meth:`loss`; and the :attr:`updates`, in their order. Subclasses say what
-    these are, and make their head.
+    A mini-batch goes through phases, here in :meth:`learn_batch` and in Avalanche's loop by
+    :func:`avalanche_f2ocl.strategies.plugins.phase_plugins`: :meth:`begin_batch`; :attr:`passes` optimiser steps on
+    :meth:`loss`; and the :attr:`updates`, in their order. Subclasses define these phases and make their head.
 
     Args:
         backbone: timm name with tag, ``"micro_vit"``, a ViT of timm's, or a :class:`PromptableViT`,
             whose own options then hold.
         weights: local checkpoint for a named backbone.
-        image_size: side in pixels; default the backbone's own.
-        device: where it is put; default where the backbone is, for a named one the CPU.
+        image_size: side of the images in pixels; by default the backbone's own.
+        device: device of the model; by default the backbone's, and the CPU for a named backbone.
         config: all options at once, of the class's ``config_type``.
-        **options: single options, over ``config``.
+        **options: single options, which override ``config``.
 
     Attributes:
-        config: what it was made with.
-        trained_on: checksums of the lists of files that ``f2ocl train`` learned; they go into files.
+        config: the options that the model was made with.
+        trained_on: checksums of the lists of files that ``f2ocl train`` learned; they are saved with the model.
 
     Raises:
-        TypeError, ValueError: an option that there is not, or is not allowed.
+        TypeError, ValueError: an option is unknown or its value is not allowed.
     """
 
     config_type: ClassVar[type[EncoderOptions]]
@@ -93,7 +93,7 @@ class BaseModel(SpelledOut, Corrections):
         self.followers: list[Any] = []
 
     def _options_of(self, backbone: PromptableViT, given: dict[str, Any]) -> dict[str, Any]:
-        """The model's options that a backbone has which is wrapped already."""
+        """The model's options that a given :class:`PromptableViT` has already decided."""
         names = {field.name for field in fields(self.config_type)}
         own = {name: value for name, value in backbone.options.items() if name in names}
         for name, value in given.items():
@@ -103,7 +103,7 @@ class BaseModel(SpelledOut, Corrections):
 
     @property
     def options(self) -> dict[str, Any]:
-        """What the model was made with, its backbone aside, as JSON knows it."""
+        """The options that the model was made with, its backbone aside, as JSON values."""
         return json.loads(json.dumps(asdict(self.config)))
 
     @classmethod
@@ -115,28 +115,28 @@ class BaseModel(SpelledOut, Corrections):
 
     @property
     def passes(self) -> int:
-        """Optimiser steps on each mini-batch; 0 where nothing is trained."""
+        """Optimiser steps on each mini-batch; 0 if nothing is trained."""
         return 0 if self.optimizer is None else 1
 
     def loss(self, batch: Any) -> Tensor:
-        """What each step on the mini-batch is taken on, scalar."""
+        """The loss that each step on the mini-batch minimises, scalar."""
         raise NotImplementedError(f"{type(self).__name__} trains nothing")
 
     @property
     @abstractmethod
     def updates(self) -> Sequence[Callable[[Any], None]]:
-        """What is done with the mini-batch after its optimiser steps, in this order; the last one counts it."""
+        """Calls made with the mini-batch after its optimiser steps, in this order; the last one counts it."""
 
     @abstractmethod
     def batch_logits(self, batch: Any) -> Tensor:
-        """Label-free scores ``(B, C)`` of a training mini-batch by what earlier ones taught."""
+        """Label-free scores ``(B, C)`` of a training mini-batch, by what was learned from earlier mini-batches."""
 
     def encode_batch(self, batch: Any) -> Any:
-        """What is made of a training mini-batch in its first forward pass; asked for as ``batch.encoded``."""
+        """The result of a training mini-batch's first forward pass; available as ``batch.encoded``."""
         return batch.q
 
     def begin_batch(self, images: Tensor, labels: Tensor) -> Any:
-        """Creates what new classes need; what the phases share of the mini-batch.
+        """Makes room for new classes, and returns what the phases share about the mini-batch.
 
         Args:
             images: ``(B, C, H, W)`` on the model's device, checked.
@@ -149,16 +149,16 @@ class BaseModel(SpelledOut, Corrections):
         return self.batch_type(images, rows, self.backbone, self.encode_batch)
 
     def learn_batch(self, batch: Any) -> None:
-        """Walks the phases of a mini-batch that :meth:`begin_batch` made."""
+        """Goes through the phases of a mini-batch that :meth:`begin_batch` made."""
         for _ in range(self.passes):
             self.take_step(batch)
         for update in self.updates:
             update(batch)
 
     def take_step(self, batch: Any, optimizer: StepOptimizer | None = None) -> None:
-        """One optimiser step on the loss; ``optimizer``: default the model's own."""
+        """Takes one step on the loss with ``optimizer``, by default the model's own."""
         optimizer = optimizer or self.optimizer
-        assert optimizer is not None  # passes is 0 where there is none
+        assert optimizer is not None  # passes is 0 without an optimiser
         optimizer.zero_grad()
         loss = self.loss(batch)
         if loss.requires_grad:
@@ -166,16 +166,16 @@ class BaseModel(SpelledOut, Corrections):
             optimizer.step()
 
     def learn(self, images: Images, labels: Labels | None = None, *, label: int | str | None = None) -> None:
-        """One online update, also under ``no_grad`` or ``inference_mode``. If it raises, the model is unchanged.
+        """Learns one mini-batch, also under ``no_grad`` or ``inference_mode``. If it raises, the model is unchanged.
 
         Args:
             images: ``(B, C, H, W)``, paths, PIL images or arrays as in :meth:`forward`.
-            labels: ``(B,)`` class ids, any integers; or names: those in ``class_names``, and for a new one the next id.
-                A single id or name is that of all images.
-            label: the same of all images, in place of ``labels``.
+            labels: ``(B,)`` class ids, which may be any integers; or names, of which new ones get the next free id.
+                A single id or name is the label of all images.
+            label: one label for all images, in place of ``labels``.
 
         Raises:
-            TypeError, ValueError: bad images or labels; ``class_names`` with a name twice.
+            TypeError, ValueError: the images or labels are not allowed, or ``class_names`` has a name twice.
 
         Example:
             >>> from avalanche_f2ocl import F2OCLModel
@@ -198,7 +198,7 @@ class BaseModel(SpelledOut, Corrections):
             self.learn_batch(batch)
 
     def undo(self, optimizer: StepOptimizer | None) -> Undo:
-        """Takes back a mini-batch that fails, steps of ``optimizer`` included; for a ``with`` statement."""
+        """A context manager that undoes a mini-batch if it fails, steps of ``optimizer`` included."""
         undo = Undo(self.learned_parts(), optimizer)
         undo.save_attributes(self, "batches")
         return undo
@@ -209,10 +209,10 @@ class BaseModel(SpelledOut, Corrections):
         self.head.add_rows(len(ids))
 
     def load_state_dict(self, state_dict: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
-        """As every module's; the optimiser forgets its state of rows that had another class before, or now have none.
+        """Loads a state as every module does; the optimiser drops its state of rows whose class changes or goes.
 
-        So a class that comes new starts from nothing there, after Avalanche's ``EarlyStoppingPlugin`` has put an
-        earlier state back, say. State of the other rows stays.
+        So a new class starts without optimiser state even after, for example, Avalanche's ``EarlyStoppingPlugin`` has
+        restored an earlier state of the model. The optimiser's state of other rows stays.
         """
         before = self.class_ids.tolist()
         result = super().load_state_dict(state_dict, *args, **kwargs)
@@ -225,7 +225,7 @@ class BaseModel(SpelledOut, Corrections):
         return result
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
-        """As every module's; where all of it is there already, which Avalanche asks at each experience, it is quick."""
+        """Moves the model as every module does; quick if it is there already, since Avalanche calls it often."""
         if len(args) == 1 and not kwargs and isinstance(args[0], (str, torch.device)):
             there = numbered(args[0])
             if all(tensor.device == there for tensor in chain(self.parameters(), self.buffers())):

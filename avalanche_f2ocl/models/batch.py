@@ -1,4 +1,4 @@
-"""One mini-batch in training, as the phases of its step share it."""
+"""One mini-batch in training, shared by the phases of its step."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -11,7 +11,7 @@ from avalanche_f2ocl.backbone.vit import PromptableViT
 
 
 class ImageView:
-    """Images as a frozen backbone sees them; each pass is made when it is first asked for.
+    """Images as a frozen backbone sees them; each forward pass is made when its result is first needed.
 
     Args:
         images: ``(B, C, H, W)``, on the model's device.
@@ -36,13 +36,13 @@ class ImageView:
 
 
 class TrainingBatch(ImageView):
-    """A mini-batch in training; nothing of it outlives the step.
+    """A mini-batch in training; it is dropped as a whole after the step.
 
     Args:
         images: ``(B, C, H, W)``, on the model's device.
         rows: rows of the samples' classes, ``(B,)`` int64 on the CPU.
         backbone: encodes the images.
-        encode: what a model makes of a mini-batch in one forward pass, see :meth:`BaseModel.encode_batch`.
+        encode: makes the model's first forward pass over the mini-batch, see :meth:`BaseModel.encode_batch`.
 
     Attributes:
         host_rows: ``(B,)`` int64 on the CPU.
@@ -61,5 +61,5 @@ class TrainingBatch(ImageView):
 
     @cached_property
     def encoded(self) -> Any:
-        """What the model's :meth:`BaseModel.encode_batch` gave, once for outputs, loss and updates."""
+        """The result of the model's :meth:`BaseModel.encode_batch`, made once for outputs, loss and updates."""
         return self._encode(self)

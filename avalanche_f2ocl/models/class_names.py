@@ -1,4 +1,4 @@
-"""Names of classes, each of one class alone, and labels that are names."""
+"""Names of classes, each of them unique, and labels that are names."""
 
 import difflib
 from collections import Counter
@@ -18,11 +18,11 @@ class UnknownClass(KeyError):
 
 
 def checked_names(names: Mapping[Any, Any]) -> dict[int, str]:
-    """Class names by id, checked.
+    """Class names by id, after checking them.
 
     Raises:
-        TypeError: an id is no int, or a name no string.
-        ValueError: two classes have one name.
+        TypeError: an id is no int, or a name is no string.
+        ValueError: two classes have the same name.
 
     Example:
         >>> checked_names({0: "cat", 7: "dog"})
@@ -41,7 +41,7 @@ def checked_names(names: Mapping[Any, Any]) -> dict[int, str]:
 
 
 def told_apart(names: Mapping[int, str]) -> dict[int, str]:
-    """The names of a data set, of which several classes may have the same: those get their id behind it.
+    """The names of a data set's classes; where several classes have the same name, their ids are appended.
 
     Example:
         >>> told_apart({134: "crane", 517: "crane", 1: "goldfish"})
@@ -55,9 +55,9 @@ def one_each(labels: Any, label: Any, count: int) -> Any:
     """A label for each of ``count`` images.
 
     Args:
-        labels: one for each image; or a single one, for all of them.
-        label: a single one; then ``labels`` is None.
-        count: of the images.
+        labels: one label for each image, or a single label for all of them.
+        label: a single label for all images; then ``labels`` is None.
+        count: number of images.
 
     Raises:
         TypeError: both or neither are given, or a single label is neither a name nor a class id.
@@ -77,18 +77,18 @@ def one_each(labels: Any, label: Any, count: int) -> Any:
 
 
 def ids_of(labels: Any, names: Mapping[int, str], free: int | None) -> tuple[Any, dict[int, str]]:
-    """Class ids of labels that are names; what is no list of names stays as it is.
+    """Class ids of labels that are names; labels that are not names are returned unchanged.
 
     Args:
-        labels: one for each image.
-        names: by class id.
-        free: the id of the first name that is new, and those after it of others; None where all have to be known.
+        labels: one label for each image.
+        names: known names by class id.
+        free: the id of the first new name; further new names get the ids after it. None if all names must be known.
 
     Returns:
-        The ids, and the names with the new ones among them.
+        The ids, and the names including the new ones.
 
     Raises:
-        TypeError: a name and an id among the labels.
+        TypeError: the labels mix names and ids.
         ValueError: ``names`` has a name twice.
         UnknownClass: a name is not known.
 
@@ -112,7 +112,7 @@ def ids_of(labels: Any, names: Mapping[int, str], free: int | None) -> tuple[Any
 
 
 def unknown(name: str, known: Collection[str]) -> UnknownClass:
-    """The error for a name that no class has; it says which one may have been meant.
+    """The error for a name that no class has; it suggests a similar name.
 
     Example:
         >>> str(unknown("kat", ["cat", "dog"]))

@@ -1,4 +1,4 @@
-"""What can be put right of any model: names, and classes that should not be there."""
+"""Corrections that every model allows: names, and the removal of classes."""
 
 from collections.abc import Iterator, Mapping
 from numbers import Integral
@@ -16,8 +16,8 @@ class Corrections(Predictor):
     """Classes by name or id, counted, renamed and forgotten.
 
     Attributes:
-        optimizer: None where nothing is trained.
-        followers: objects outside the model with a ``forget_class(class_id, row)`` that :meth:`forget` calls.
+        optimizer: the optimiser; None if nothing is trained.
+        followers: objects outside the model whose ``forget_class(class_id, row)`` is called by :meth:`forget`.
     """
 
     optimizer: StepOptimizer | None = None
@@ -35,7 +35,7 @@ class Corrections(Predictor):
 
     @property
     def class_names(self) -> dict[int, str]:
-        """Names by class id, where given; they go into files. Setting them raises ``ValueError`` for a name twice."""
+        """Names by class id, as far as they are given; they are saved. Setting a name twice raises ``ValueError``."""
         return self._class_names
 
     @class_names.setter
@@ -44,7 +44,7 @@ class Corrections(Predictor):
 
     @property
     def class_counts(self) -> dict[int, int]:
-        """Images learned by class id, in order of appearance.
+        """The number of images learned of each class id, in order of appearance.
 
         Example:
             >>> from avalanche_f2ocl import FrozenModel
@@ -56,10 +56,10 @@ class Corrections(Predictor):
         return dict(zip(self.class_ids.tolist(), self.head.used("counts").tolist(), strict=True))
 
     def class_id(self, which: int | str) -> int:
-        """The id of a class by its name (str) or id (int).
+        """The id of a class, given its name (str) or id (int).
 
         Raises:
-            TypeError: neither of them.
+            TypeError: ``which`` is neither a str nor an int.
             KeyError: no such class has been learned.
         """
         if isinstance(which, bool) or not isinstance(which, (str, Integral)):
@@ -79,7 +79,7 @@ class Corrections(Predictor):
 
         Args:
             which: the class's id or name.
-            name: that no other class has.
+            name: the new name, which no other class may have.
 
         Raises:
             KeyError: the class is not known.
@@ -101,20 +101,20 @@ class Corrections(Predictor):
             class_id = self.class_id(which)
             other = next((i for i, own in self.class_names.items() if own == name and i != class_id), None)
             if other is not None:
-                raise ValueError(f"name={name!r}: class {other} has it; merge() makes one class of two")
+                raise ValueError(f"name={name!r}: class {other} has it; merge() makes two classes one")
             self.class_names = self.class_names | {class_id: name}
 
     def forget(self, which: int | str) -> None:
         """Removes a class: its id, head rows, key and prompt, and what the optimiser remembers of them.
 
         The other classes keep their values, bit for bit, and their order; the logits lose a column. If the
-        class comes again it is new. With the last class gone, ``batches`` is 0: nothing has been learned.
-        Not to be called between the begin and the end of a mini-batch.
+        class comes again, it is new. When the last class is gone, ``batches`` is 0: nothing has been learned.
+        Do not call this method between the beginning and the end of a mini-batch.
 
-        What other parts learned from the class's images stays, since it cannot be told apart: the prompts of
-        other classes were trained against it and, where they were elected for a mixed mini-batch, on it; the
-        linear rows of other classes were pushed away from it; prompts shared by all classes (L2P, DualPrompt)
-        and their moments were trained on it. With the images at hand,
+        What other parts learned from the class's images stays, since it cannot be separated: the prompts of
+        other classes were trained against these images and, if elected for a mixed mini-batch, on them; the
+        linear rows of other classes were pushed away from them; prompts shared by all classes (L2P, DualPrompt)
+        and their moments were trained on them. If you still have the images,
         :meth:`avalanche_f2ocl.models.unlearning.Unlearning.unlearn` takes out more.
 
         Args:

@@ -1,4 +1,4 @@
-"""Sums that stay comparable while prompts move: ``compensate_drift``."""
+"""The option ``compensate_drift``: sums that stay comparable while prompts move."""
 
 import torch
 from torch import Tensor
@@ -8,10 +8,10 @@ from avalanche_f2ocl.state.prompts import Prompts
 
 
 class NoCompensation:
-    """Embeddings are taken as they are.
+    """No compensation: embeddings are used as they are.
 
     Attributes:
-        watches: whether :meth:`before_step` wants to know what a head sees before the prompt's step.
+        watches: whether :meth:`before_step` needs the head's features before the prompt's step.
     """
 
     watches = False
@@ -20,24 +20,24 @@ class NoCompensation:
         """Looks at embeddings ``z (B, D)`` and head features ``(B, F)`` before the mini-batch's first step."""
 
     def moved(self, batch: F2OCLBatch, means: Tensor) -> Tensor:
-        """Where class means ``(N, D)`` are under the mini-batch's prompt as it is now."""
+        """Class means ``(N, D)``, moved to where they are under the mini-batch's present prompt."""
         return means
 
     def after_steps(self, batch: F2OCLBatch, z: Tensor, features: Tensor) -> tuple[Tensor, Tensor]:
-        """``z (B, D)`` and ``features (B, F)`` after the mini-batch's last step as they go into sums."""
+        """``z (B, D)`` and ``features (B, F)`` after the mini-batch's last step, as they are added to sums."""
         return z, features
 
     def compensated(self, features: Tensor, rows: Tensor) -> Tensor:
-        """Head features ``(B, F)`` of images under the prompts ``rows (B, K)``, comparable with the sums."""
+        """Head features ``(B, F)`` of images under the prompts ``rows (B, K)``, made comparable with the sums."""
         return features
 
 
 class DriftCompensation(NoCompensation):
-    """Embeddings are taken relative to what the steps of their prompt have moved a mini-batch's mean by.
+    """Subtracts from embeddings how far the steps of their prompt have moved the means of mini-batches.
 
     Args:
-        pool: keeps the drift.
-        dim: length D of an embedding, with which a drift begins; the F head features follow.
+        pool: the prompts, which also keep the drift.
+        dim: length D of an embedding. A drift has D numbers for the embedding, followed by F for the head features.
     """
 
     watches = True
@@ -66,5 +66,5 @@ class DriftCompensation(NoCompensation):
 
 
 def _mean(z: Tensor, features: Tensor) -> Tensor:
-    """Over a mini-batch, ``(D + F,)``."""
+    """The mean over a mini-batch, ``(D + F,)``."""
     return torch.cat([z, features], dim=1).mean(0)

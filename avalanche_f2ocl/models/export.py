@@ -23,12 +23,12 @@ class _Prediction(nn.Module):
 
 
 def export_prediction(model: BaseModel, example: Tensor) -> ExportedProgram:
-    """Exports what the model predicts now, from preprocessing to head; what it learns later is not in it.
+    """Exports the model's present prediction, from preprocessing to head; what it learns later is not included.
 
     Args:
-        model: has learned.
+        model: a model that has learned something.
         example: images ``(B, C, H, W)`` of the dtype, channels and size that the program is to take, on the model's
-            device; other numbers of images are fine.
+            device; the program takes any number of such images.
 
     Returns:
         A program from images to the predicted class ids ``(B,)`` int64 and the probabilities ``(B, C)`` of
@@ -37,7 +37,7 @@ def export_prediction(model: BaseModel, example: Tensor) -> ExportedProgram:
 
     Raises:
         RuntimeError: nothing has been learned yet.
-        TypeError, ValueError: images that the model does not take.
+        TypeError, ValueError: the model does not take such images.
 
     Example:
         >>> from avalanche_f2ocl import F2OCLModel
@@ -51,7 +51,7 @@ def export_prediction(model: BaseModel, example: Tensor) -> ExportedProgram:
     model.predict(example)  # raises
     model = frozen_copy(model)
     model.predict(example)  # solves the head
-    # One image would be taken for a fixed size.
+    # From one image, torch would conclude that the number of images is fixed.
     example = example.expand(2, -1, -1, -1) if len(example) == 1 else example
     with torch.no_grad():
         return torch.export.export(
@@ -60,11 +60,11 @@ def export_prediction(model: BaseModel, example: Tensor) -> ExportedProgram:
 
 
 def frozen_copy(model: BaseModel, backbone: PromptableViT | None = None) -> BaseModel:
-    """A copy that only predicts, since a program refers to the tensors it is made of.
+    """A copy that only predicts, needed because an exported program refers to the tensors it is made from.
 
     Args:
-        model: stays as it is.
-        backbone: of the copy, which goes to its device; default the model's own, not copied.
+        model: the model, which stays as it is.
+        backbone: backbone of the copy, which goes to its device; by default the model's own, which is not copied.
     """
     backbone = backbone or model.backbone
     kept: dict[int, Any] = {id(model.backbone): backbone, id(model.optimizer): None, id(model.followers): []}

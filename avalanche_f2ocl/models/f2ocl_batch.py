@@ -1,4 +1,4 @@
-"""What F2OCL's phases note about a mini-batch between them."""
+"""What F2OCL's phases share about a mini-batch."""
 
 from functools import cached_property
 
@@ -12,12 +12,12 @@ class F2OCLBatch(TrainingBatch):
     """A training mini-batch of :class:`avalanche_f2ocl.F2OCLModel`.
 
     Attributes:
-        encoded: the pass without prompts.
-        prompt_rows: rows of the prompts that it is encoded under, ``(P,)`` int64; set when first asked for.
-        zoom: of what passes with prompts see, see :class:`avalanche_f2ocl.config.F2OCLConfig`.
-        initial: ``(B, D)``, each sample's stand-in for the prototype of a class that is new in this
+        encoded: result of the pass without prompts.
+        prompt_rows: rows of the prompts that the mini-batch is encoded under, ``(P,)`` int64; set at first use.
+        zoom: enlargement of the images in passes with prompts, see :class:`avalanche_f2ocl.config.F2OCLConfig`.
+        initial: ``(B, D)``, for each sample a substitute for its class's prototype, used if the class is new in this
             mini-batch; set by the first pass.
-        start: ``(B, D)``, the embeddings before the first step; None where the prompt takes none.
+        start: ``(B, D)``, the embeddings before the first step; None if the prompt takes no step.
         before: mean over the mini-batch of what is computed under its prompt, ``(E,)``, before the prompt's step.
     """
 
@@ -29,12 +29,12 @@ class F2OCLBatch(TrainingBatch):
     zoom: float = 1.0
 
     @property
-    def q(self) -> Tensor:  # type: ignore[override]  # from the pass that also gives layers
+    def q(self) -> Tensor:  # type: ignore[override]  # comes from the pass that also gives layers
         return self.encoded.q
 
     @cached_property
     def prompted_tokens(self) -> Tensor:
-        """``(B, T, D)``, of what passes with prompts see."""
+        """Tokens ``(B, T, D)`` of the images as passes with prompts see them."""
         return self.tokens if self.zoom == 1 else self._backbone.tokens(self.images, self.zoom)
 
     @cached_property

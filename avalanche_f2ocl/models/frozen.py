@@ -1,4 +1,4 @@
-"""A head on class sums of the frozen backbone, no prompts, as a plain PyTorch module; ViT-NCM is one of them."""
+"""A head on class sums of the frozen backbone without prompts, as a plain PyTorch module; one such model is ViT-NCM."""
 
 from collections.abc import Callable
 
@@ -25,19 +25,20 @@ from avalanche_f2ocl.state.keys import key_scores
 
 
 class FrozenModel(SavedModel):
-    """Any head on class sums of the unprompted backbone.
+    """Any head on class sums of the backbone without prompts.
 
     Args:
         backbone: timm name with tag, ``"micro_vit"``, a ViT of timm's, or a
             :class:`avalanche_f2ocl.backbone.PromptableViT`, whose own options then hold.
         weights: local checkpoint for a named backbone.
-        image_size: side in pixels; default the backbone's own.
-        device: where it is put; default where the backbone is, for a named one the CPU.
+        image_size: side of the images in pixels; by default the backbone's own.
+        device: device of the model; by default the backbone's, and the CPU for a named backbone.
         config: all options at once.
-        **options: single options of :class:`avalanche_f2ocl.config.FrozenConfig`, over ``config``.
+        **options: single options of :class:`avalanche_f2ocl.config.FrozenConfig`, which override ``config``.
 
     Raises:
-        TypeError, ValueError: see :class:`FrozenConfig` and :func:`avalanche_f2ocl.backbone.load_vit`.
+        TypeError, ValueError: an option is not allowed, see :class:`FrozenConfig`, or the backbone cannot be used, see
+            :func:`avalanche_f2ocl.backbone.load_vit`.
 
     Example:
         >>> model = FrozenModel("micro_vit", head="ridge", projection=0)
@@ -69,11 +70,11 @@ class FrozenModel(SavedModel):
 
         Args:
             name: one of :data:`avalanche_f2ocl.rivals.RIVALS`.
-            backbone: as the constructor's.
-            **options: likewise; they win over the method's.
+            backbone: timm name with tag, ``"micro_vit"``, or a ViT of timm's.
+            **options: options of the constructor; they override the method's.
 
         Raises:
-            ValueError: an unknown name.
+            ValueError: the name is unknown.
 
         Example:
             >>> FrozenModel.rival("f-oal", "micro_vit").head.moment.shape
@@ -82,7 +83,7 @@ class FrozenModel(SavedModel):
         return cls(backbone, **rival_options(name, options))
 
     def encode_batch(self, batch: TrainingBatch) -> Tensor:
-        """What the head sees of the mini-batch, ``(B, F)``."""
+        """The head's features of the mini-batch, ``(B, F)``."""
         if self.plan.prompted is not None:
             batch.q, features = self._layers(batch.tokens, self.plan.prompted)
             return features
@@ -90,7 +91,7 @@ class FrozenModel(SavedModel):
 
     @torch.no_grad()
     def update_prototypes(self, batch: TrainingBatch) -> None:
-        """Takes the mini-batch into the head's sums."""
+        """Adds the mini-batch to the head's sums."""
         features = batch.encoded
         self.take_in(batch, features, batch.q.unsqueeze(1))
 
@@ -101,7 +102,7 @@ class FrozenModel(SavedModel):
         self.familiarity.remove(batch.q.unsqueeze(1), batch.rows)
 
     def batch_logits(self, batch: TrainingBatch) -> Tensor:
-        """By class means: other heads would have to be solved for every mini-batch."""
+        """Scores by class means, because other heads would have to be solved for every mini-batch."""
         if isinstance(self.head, NCMHead):
             return self.head.logits(batch.encoded)
         return key_scores(batch.encoded, self.head.means(), self.head.used("counts"))
@@ -116,7 +117,7 @@ class FrozenModel(SavedModel):
         return Prediction(self.head.logits(features), tokens, embeddings=q.unsqueeze(1))
 
     def _layers(self, tokens: Tensor, chosen: Layers) -> tuple[Tensor, Tensor]:
-        """The embedding ``(B, D)`` and what the head sees ``(B, F)``, from one pass."""
+        """The embedding ``(B, D)`` and the head's features ``(B, F)``, from one pass."""
         kind = self.config.head_features
         q, layers = self.backbone.encode_layers(tokens, None, chosen.blocks, chosen.grid)
         if kind in OF_CLASS_TOKENS:
@@ -124,13 +125,16 @@ class FrozenModel(SavedModel):
         return q, head_features("layers", q, q, layers)
 
     def _last_norm(self, tokens: Tensor) -> Tensor:
-        """``(B, D)`` float32 to the same."""
+        """The backbone's last norm, from ``(B, D)`` float32 to ``(B, D)`` float32."""
         return self.backbone.vit.norm(tokens.to(self.backbone.dtype)).float()
 
     def end_task(self) -> None:
-        """Says that a task has ended: ``penalty="task"`` wants to know; others take no notice.
+        """Tells the model that a task has ended, which matters only for ``penalty="task"``.
 
         The strategy calls it at the end of a plain experience, or of a call of ``train`` on an online stream.
+
+        Example:
+            >>> FrozenModel("micro_vit", head="ridge", projection=0, penalty="task").end_task()
         """
         with self.lock:
             for part in self.head.modules() if isinstance(self.head, nn.Module) else ():
@@ -139,7 +143,7 @@ class FrozenModel(SavedModel):
 
 
 class ViTNCMModel(FrozenModel):
-    """The paper's ViT-NCM: class means of the embedding; other options as :class:`FrozenModel`.
+    """The paper's ViT-NCM: class means of the embedding; the other options are those of :class:`FrozenModel`.
 
     Example:
         >>> ViTNCMModel("micro_vit").config.head

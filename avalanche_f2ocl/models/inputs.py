@@ -1,4 +1,4 @@
-"""Images of every form that people have them in, as one tensor."""
+"""Images in any of the usual forms, as one tensor."""
 
 from collections.abc import Sequence
 from os import PathLike
@@ -17,7 +17,7 @@ from avalanche_f2ocl.datasets.reading import picture
 
 OneImage = Tensor | np.ndarray | Image.Image | str | PathLike
 Images = OneImage | Sequence[OneImage]
-"""Images in one of the forms that :func:`image_batch` takes."""
+"""Images in any form that :func:`image_batch` takes."""
 
 _FORMS = (
     "give a tensor (B, C, H, W) or (C, H, W), a NumPy array (H, W), (H, W, C) or (B, H, W, C), a PIL image, a path, "
@@ -26,25 +26,25 @@ _FORMS = (
 
 
 def image_batch(images: Any, prepare: ImagePreparation) -> Tensor:
-    """Images as a tensor; one by itself is a mini-batch of one.
+    """Images as a tensor; a single image becomes a mini-batch of one.
 
-    Files, PIL images and uint8 arrays are read and fitted to the backbone's square as ``f2ocl`` and data sets on the
-    disk have it: upright, in RGB, over white. A list of tensors of one shape and dtype is stacked; else what is in a
-    list is fitted one by one.
+    Files, PIL images and uint8 arrays are read and fitted to the backbone's square as the command line does with
+    files: upright, in RGB, transparency over white. A list of tensors of the same shape and dtype is stacked; images
+    in any other list are fitted one by one.
 
     Args:
         images: a tensor ``(B, C, H, W)``, which stays as it is, or ``(C, H, W)``; a NumPy array ``(H, W)``,
             ``(H, W, C)`` with C 1, 3 or 4, or ``(B, H, W, C)``, uint8 or floats in [0, 1]; a PIL image; a path; or a
-            list of those, of any sizes.
-        prepare: says how images become squares.
+            list of these, of any sizes.
+        prepare: the backbone's preprocessing, which says how images become squares.
 
     Returns:
         ``(B, C, H, W)``.
 
     Raises:
-        TypeError: something else; or no tensor where ``prepare`` takes normalised ones only.
-        ValueError: an empty list, or a shape or file that is no image; the message names it.
-        FileNotFoundError: no such file.
+        TypeError: the images have another type, or are no tensor although ``prepare`` takes normalised images only.
+        ValueError: the list is empty, or a shape or file is no image; the message names it.
+        FileNotFoundError: there is no such file.
 
     Example:
         >>> from avalanche_f2ocl.image_fit import ImageFit
@@ -70,7 +70,7 @@ def image_batch(images: Any, prepare: ImagePreparation) -> Tensor:
 
 
 def _one(image: Any, prepare: ImagePreparation) -> Tensor:
-    """``(C, H, W)``."""
+    """One image as a tensor ``(C, H, W)``."""
     if isinstance(image, Tensor):
         if image.dim() != 3 or image.shape[0] not in (1, 3):
             raise ValueError(f"an image has shape {tuple(image.shape)}: a tensor must be (C, H, W) with C 1 or 3")

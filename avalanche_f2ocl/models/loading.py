@@ -1,4 +1,4 @@
-"""The models that files can hold, by the name of the strategy they share files with."""
+"""Models that can be read from a file, by the name of the strategy that writes the same files."""
 
 from pathlib import Path
 from typing import Any
@@ -15,14 +15,18 @@ MODELS: dict[str, type[SavedModel]] = {
 
 
 def load_model(path: str | Path, backbone: Any = None, **options: Any) -> SavedModel:
-    """The model of a file, of whichever class it is.
+    """Reads a model from a file, whatever its class.
 
     Args:
-        path, backbone: as :meth:`avalanche_f2ocl.models.saving.SavedModel.from_file`.
-        **options: as there.
+        path: a file written by a model's or strategy's ``save``.
+        backbone: a timm name or module; by default the backbone comes from the file, if its weights are there, and is
+            otherwise loaded by its name.
+        **options: ``weights``, ``device`` and ``precision`` of
+            :meth:`avalanche_f2ocl.models.saving.SavedModel.from_file`.
 
     Raises:
-        FileNotFoundError, ValueError: as there; a file of a strategy whose model needs Avalanche.
+        FileNotFoundError: there is no such file.
+        ValueError: the file is damaged, does not fit, or is of a strategy whose model needs Avalanche.
 
     Example:
         >>> import os, tempfile, torch
@@ -35,5 +39,5 @@ def load_model(path: str | Path, backbone: Any = None, **options: Any) -> SavedM
     """
     kind = read_model_file(path)[1]["strategy"]
     if kind not in MODELS:
-        raise ValueError(f"{str(path)!r} is of {kind}: models alone are read of {', '.join(MODELS)}; use {kind}.load")
+        raise ValueError(f"{str(path)!r} is of {kind}: only {', '.join(MODELS)} have models to read; use {kind}.load")
     return MODELS[kind].from_file(path, backbone, **options)

@@ -1,11 +1,11 @@
-"""One mini-batch or one prediction at a time, whatever threads ask for them."""
+"""A lock, so that threads learn one mini-batch or make one prediction at a time."""
 
 from threading import RLock
 from typing import Any
 
 
 class ModelLock:
-    """A lock that its thread may take again; a copy, or what is unpickled, has one of its own.
+    """A lock that its thread may take again; a copied or unpickled lock is a new one.
 
     Example:
         >>> lock = ModelLock()

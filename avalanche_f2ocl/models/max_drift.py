@@ -1,4 +1,4 @@
-"""How far the steps of a prompt move embeddings, by which it stops: ``max_drift``."""
+"""The option ``max_drift``: how far the steps of a prompt move embeddings, which decides when the prompt stops."""
 
 import torch
 from torch import Tensor
@@ -8,11 +8,11 @@ def relative_move(before: Tensor, after: Tensor) -> Tensor:
     """How far a step has moved embeddings, as a share of their spread.
 
     Args:
-        before, after: of the same mini-batch, ``(B, D)``.
+        before, after: embeddings of the same mini-batch before and after the step, ``(B, D)``.
 
     Returns:
-        The root mean square of the distances, over that to the mini-batch's mean before the step, or over the
-        embeddings' length where there is but one; scalar.
+        The root mean square of the distances moved, divided by the root mean square distance from the mini-batch's
+        mean before the step, or by the embedding's length if there is only one; scalar.
 
     Example:
         >>> before = torch.tensor([[0.0, 0.0], [2.0, 0.0]])

@@ -1,4 +1,4 @@
-"""Models by the name of a method."""
+"""Models by the name of their method."""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -25,7 +25,7 @@ METHODS: dict[str, tuple[type[SavedModel], dict[str, Any]]] = {
     "vit-ncm": (ViTNCMModel, {}),
     **{name: (FrozenModel, dict(RIVALS[name].options)) for name in WITHOUT_BOUNDARIES},
 }
-"""The recommended settings and the paper's; without prompts ridge on layers, class means, and other authors' heads."""
+"""Method names: recommended and paper's settings; without prompts, ridge on layers, class means and others' methods."""
 
 
 def make_model(
@@ -36,16 +36,19 @@ def make_model(
     options: Mapping[str, Any] = MappingProxyType({}),
     device: str | torch.device | None = None,
 ) -> SavedModel:
-    """A new model.
+    """Makes a new model.
 
     Args:
         method: one of :data:`METHODS`.
-        backbone, weights, image_size: see :class:`avalanche_f2ocl.models.base.BaseModel`.
-        options: over those of the method.
-        device: default CUDA if there is one, else the CPU.
+        backbone: timm name with tag, ``"micro_vit"``, or a ViT of timm's.
+        weights: local checkpoint for a named backbone.
+        image_size: side of the images in pixels; by default the backbone's own.
+        options: options that override those of the method.
+        device: by default CUDA if there is a CUDA device, else the CPU.
 
     Raises:
-        TypeError, ValueError, OSError: as the model's; another method, or an option that it does not have.
+        TypeError, ValueError: the method is unknown, or an option is unknown or not allowed.
+        OSError: the weights could not be loaded.
 
     Example:
         >>> make_model("vit-ncm", "micro_vit", options={"metric": "euclidean"}).config.metric

@@ -16,34 +16,34 @@ from avalanche_f2ocl.models.base import BaseModel
 from avalanche_f2ocl.models.export import export_prediction, frozen_copy
 
 TOLERANCE = 1e-3
-"""Largest difference of a probability between torch and ONNX Runtime with which a file is kept."""
+"""A file is kept if no probability differs by more than this between torch and ONNX Runtime."""
 
 
 def export_onnx(model: BaseModel, path: str | Path) -> None:
-    """Writes what the model predicts now to an ONNX file, after ONNX Runtime has given the same predictions with it.
+    """Writes the model's present prediction as an ONNX file, which is kept only if ONNX Runtime predicts the same.
 
     The file takes ``images``, ``(B, 3, S, S)`` for any B and the S pixels a side of the backbone: uint8 RGB, or, where
     the model has ``inputs="normalised"``, float32. It gives ``class_ids``, ``(B,)`` int64, and ``probabilities``,
     ``(B, C)`` float32, as :meth:`avalanche_f2ocl.models.base.BaseModel.predict` and ``predict_proba``. Normalisation
-    is part of it; how a photograph becomes a square is in its metadata, which are JSON:
+    is part of the file; how a photograph becomes a square is described in its metadata, which are JSON:
 
     ``class_ids``, ``class_names``
-        of the columns of ``probabilities``.
+        ids and names of the columns of ``probabilities``.
     ``preprocessing``
         ``layout``, ``channels``, ``dtype``, ``image_size``, ``fit``, ``crop_pct``, ``interpolation`` and ``fill`` as
         in :class:`avalanche_f2ocl.image_fit.ImageFit`; ``mean`` and ``std``, and whether they are ``applied_inside``.
     ``backbone``
-        its ``name`` and the ``sha256`` of its weights.
+        the backbone's ``name`` and the ``sha256`` of its weights.
 
-    Everything is computed in float32, also where the model's backbone is in bfloat16.
+    Everything is computed in float32, even if the model's backbone is in bfloat16.
 
     Args:
-        model: has learned; stays as it is.
-        path: of the file.
+        model: a model that has learned something; it stays as it is.
+        path: path of the file.
 
     Raises:
         ImportError: onnx, onnxscript or onnxruntime is not installed.
-        RuntimeError: nothing has been learned yet; torch is older than 2.6; or ONNX Runtime predicts otherwise.
+        RuntimeError: nothing has been learned yet, torch is older than 2.6, or ONNX Runtime predicts something else.
         OSError: the file cannot be written.
 
     Example:
@@ -92,7 +92,7 @@ def _float32_on_cpu(backbone: PromptableViT) -> PromptableViT:
 
 
 def _examples(backbone: PromptableViT, count: int) -> Tensor:
-    """Images of noise, ``(count, 3, S, S)``."""
+    """Images of random noise, ``(count, 3, S, S)``."""
     generator = torch.Generator().manual_seed(0)
     shape = count, 3, backbone.image_size, backbone.image_size
     if backbone.inputs == "normalised":
@@ -101,7 +101,7 @@ def _examples(backbone: PromptableViT, count: int) -> Tensor:
 
 
 def _euclidean(x: Any, y: Any, p: float = 2.0, compute_mode: int | None = None) -> Any:
-    """``torch.cdist``, which torch does not translate: ``(B, D)`` and ``(C, D)`` to ``(B, C)``."""
+    """``torch.cdist``, which torch cannot export: ``(B, D)`` and ``(C, D)`` to ``(B, C)``."""
     import onnxscript
 
     op: Any = onnxscript.opset18
@@ -135,7 +135,7 @@ def _metadata(model: BaseModel) -> dict[str, str]:
 
 
 def _check_file(path: Path, model: BaseModel) -> None:
-    """Raises ``RuntimeError`` unless ONNX Runtime predicts as the model does, for one image and for several."""
+    """Raises ``RuntimeError`` unless ONNX Runtime predicts what the model does, for one image and for several."""
     from onnxruntime import InferenceSession
 
     session = InferenceSession(path, providers=["CPUExecutionProvider"])

@@ -1,4 +1,4 @@
-"""What every model does to predict, without Avalanche."""
+"""How every model predicts, without Avalanche."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -20,11 +20,11 @@ from avalanche_f2ocl.state.class_table import ClassTable
 
 
 class Unprompted(NamedTuple):
-    """What the forward pass without prompts gives.
+    """Result of the forward pass without prompts.
 
     Attributes:
-        q: ``(B, D)``.
-        layers: ``(B, blocks, K, D)`` where the head needs them, see :meth:`PromptableViT.encode_layers`.
+        q: embeddings, ``(B, D)``.
+        layers: ``(B, blocks, K, D)`` if the head needs them, see :meth:`PromptableViT.encode_layers`; else None.
     """
 
     q: Tensor
@@ -33,15 +33,15 @@ class Unprompted(NamedTuple):
 
 @dataclass
 class Prediction:
-    """What a prediction consists of.
+    """The parts of a prediction.
 
     Attributes:
         logits: ``(B, C)``.
-        tokens: the blocks' input, ``(B, T, D)``.
-        unprompted: None where nothing needed it.
-        key_rows: rows of the retrieved class prompts, nearest key first, ``(B, K)``; None without such.
-        pool_rows: the same for a pool of prompts that belong to no class.
-        embeddings: from which familiarity is told, ``(B, parts, D)``; None without.
+        tokens: input of the blocks, ``(B, T, D)``.
+        unprompted: result of the pass without prompts; None if nothing needed it.
+        key_rows: rows of the retrieved class prompts, nearest key first, ``(B, K)``; None without class prompts.
+        pool_rows: rows of the prompts retrieved from a pool that belongs to no class, ``(B, K)``; None without a pool.
+        embeddings: embeddings that familiarity is computed from, ``(B, parts, D)``; None without familiarity.
     """
 
     logits: Tensor
@@ -61,7 +61,7 @@ class Predictor(nn.Module, ABC):
         head: scores embeddings.
         batches: mini-batches learned so far.
         lock: held while a mini-batch is learned or images are scored.
-        temperature: divides logits where probabilities are asked for without one, as long as nothing better is known.
+        temperature: divides the logits of probabilities until a calibrated temperature is known.
     """
 
     backbone: PromptableViT
@@ -77,16 +77,16 @@ class Predictor(nn.Module, ABC):
 
     @property
     def class_ids(self) -> Tensor:
-        """Ids of the classes so far in order of appearance, ``(C,)`` int64: the logits' columns."""
+        """Ids of the classes so far in order of appearance, ``(C,)`` int64: those of the logits' columns."""
         return self.classes.used("ids")
 
     @property
     def device(self) -> torch.device:
-        """Where the model is."""
+        """The device that the model is on."""
         return self.classes.ids.device
 
     def batch_of(self, images: Images) -> Tensor:
-        """Images of every form as a tensor ``(B, C, H, W)``, checked; raises as :meth:`forward`."""
+        """Images of any form as a checked tensor ``(B, C, H, W)``; raises the errors of :meth:`forward`."""
         batch = image_batch(images, self.backbone.prepare)
         self.check(batch)
         return batch
@@ -97,37 +97,54 @@ class Predictor(nn.Module, ABC):
 
     @torch.no_grad()
     def forward(self, images: Images) -> Tensor:
-        """Scores images, each by itself: the rest of the mini-batch has no say.
+        """Scores images, each by itself: other images of the mini-batch do not affect its scores.
 
         Args:
             images: ``(B, C, H, W)``, uint8 of any size or floats in [0, 1], one or three channels; or paths, PIL images
                 and arrays, one or several, see :func:`avalanche_f2ocl.models.inputs.image_batch`.
 
         Returns:
-            ``(B, C)`` float32, column i for class ``class_ids[i]``.
+            ``(B, C)`` float32, where column i is for class ``class_ids[i]``.
 
         Raises:
-            TypeError, ValueError: see :func:`avalanche_f2ocl.checks.check_images`.
+            TypeError, ValueError: the images are not allowed, see :func:`avalanche_f2ocl.checks.check_images`.
+
+        Example:
+            >>> from avalanche_f2ocl import ViTNCMModel
+            >>> model = ViTNCMModel("micro_vit")
+            >>> images = torch.randint(0, 256, (3, 3, 32, 32), dtype=torch.uint8)
+            >>> model.learn(images, [7, -3, 7])
+            >>> model(images).shape
+            torch.Size([3, 2])
         """
         images = self.batch_of(images)
         with self.lock:
             return self.predict_batch(images.to(self.device)).logits
 
     def predict(self, images: Images, reject: float | None = None) -> Tensor:
-        """The class ids of images.
+        """Predicts the class ids of images.
 
         Args:
             images: ``(B, C, H, W)`` as in :meth:`forward`.
-            reject: the share of images of known classes that one accepts to lose, in (0, 1): images that look less
-                like anything learned than this share of those did get :data:`UNKNOWN`. None: all get a class.
+            reject: share of the images of known classes that may be rejected, in (0, 1). Images get :data:`UNKNOWN` if
+                they look less like anything learned than this share of known images did. None: every image gets a
+                class.
 
         Returns:
             ``(B,)`` int64.
 
         Raises:
-            RuntimeError: nothing has been learned yet; with ``reject``, also where too little has been learned to tell,
-                and of models that cannot.
-            TypeError, ValueError: as :meth:`forward`; a share that is none.
+            RuntimeError: nothing has been learned yet; with ``reject``, also if too little has been learned to tell
+                unknown images, or if the model cannot tell them.
+            TypeError, ValueError: the images are not allowed, or ``reject`` is not between 0 and 1.
+
+        Example:
+            >>> from avalanche_f2ocl import ViTNCMModel
+            >>> model = ViTNCMModel("micro_vit")
+            >>> images = torch.randint(0, 256, (3, 3, 32, 32), dtype=torch.uint8)
+            >>> model.learn(images, [7, -3, 5])
+            >>> model.predict(images).tolist()
+            [7, -3, 5]
         """
         with self.lock:
             self._check_learned()
@@ -137,14 +154,16 @@ class Predictor(nn.Module, ABC):
             return answers.ids[:, 0].masked_fill(~answers.known, UNKNOWN)
 
     def answers(self, images: Images, k: int = 5, reject: float = 0.05) -> Answers:
-        """The likeliest classes of images, and whether they are likely to be of any learned class.
+        """The likeliest classes of images, and whether the images are likely to be of any learned class.
 
         Args:
-            images, reject: as :meth:`predict`.
-            k: as :meth:`topk`.
+            images: ``(B, C, H, W)`` as in :meth:`forward`.
+            k: number of classes, at least 1; with fewer classes, all of them.
+            reject: share of the images of known classes that may be rejected, in (0, 1), as in :meth:`predict`.
 
         Raises:
-            RuntimeError, TypeError, ValueError: as :meth:`predict` and :meth:`topk`.
+            RuntimeError: too little has been learned to tell unknown images, or the model cannot tell them.
+            TypeError, ValueError: the images, ``k`` or ``reject`` are not allowed.
 
         Example:
             >>> from avalanche_f2ocl import ViTNCMModel
@@ -175,22 +194,24 @@ class Predictor(nn.Module, ABC):
             return Answers(self.class_ids[columns], probabilities, scores >= threshold, scores)
 
     def predict_proba(self, images: Images, temperature: float | None = None) -> Tensor:
-        """Softmax of the logits over a temperature.
+        """Probabilities: the softmax of the logits over a temperature.
 
-        Without one it is that under which each mini-batch would have been predicted best before it was learned: of
-        images that the model gives 80 %, about four in five are right, where images go on to be like those that it
-        has learned. See :class:`avalanche_f2ocl.heads.calibration.Calibration`; while it has judged fewer than ten
-        images, and for models that have none, it is that of the contrastive loss where logits are cosines, else 1.
+        By default the temperature is calibrated, see :class:`avalanche_f2ocl.heads.calibration.Calibration`: it is the
+        one that would have predicted each mini-batch best before it was learned. As long as images stay like those
+        learned, about four in five predictions with a probability of 80 % are right. While fewer than ten images have
+        been judged, and for models without calibration, it is the temperature of the contrastive loss if logits are
+        cosines, and 1 otherwise.
 
         Args:
             images: ``(B, C, H, W)`` as in :meth:`forward`.
-            temperature: divides the logits; None for the above.
+            temperature: divides the logits; None for the default described above.
 
         Returns:
-            ``(B, C)`` float32, column i for class ``class_ids[i]``.
+            ``(B, C)`` float32, where column i is for class ``class_ids[i]``.
 
         Raises:
-            RuntimeError, TypeError, ValueError: as :meth:`predict`; a temperature that is not positive.
+            RuntimeError: nothing has been learned yet.
+            TypeError, ValueError: the images are not allowed, or the temperature is not positive.
 
         Example:
             >>> from avalanche_f2ocl import F2OCLModel
@@ -207,7 +228,7 @@ class Predictor(nn.Module, ABC):
             return self.probabilities(self(images), temperature)
 
     def probabilities(self, logits: Tensor, temperature: float | None = None) -> Tensor:
-        """Of logits ``(B, C)`` from :meth:`forward`; arguments and result else as :meth:`predict_proba`."""
+        """Probabilities of logits ``(B, C)`` from :meth:`forward`, otherwise as :meth:`predict_proba`."""
         calibration: Calibration | None = getattr(self, "calibration", None)
         if temperature is None and calibration is not None:
             return (logits / calibration.temperature(self.temperature).to(logits)).softmax(1)
@@ -218,13 +239,22 @@ class Predictor(nn.Module, ABC):
 
         Args:
             images: ``(B, C, H, W)`` as in :meth:`forward`.
-            k: at least 1; with fewer classes, all of them.
+            k: number of classes, at least 1; with fewer classes, all of them.
 
         Returns:
-            Class ids ``(B, k)`` int64 and :meth:`predict_proba` of them ``(B, k)`` float32, likeliest first.
+            Class ids ``(B, k)`` int64 and their probabilities ``(B, k)`` float32, likeliest first.
 
         Raises:
-            RuntimeError, TypeError, ValueError: as :meth:`predict`, or k is no positive int.
+            RuntimeError: nothing has been learned yet.
+            TypeError, ValueError: the images are not allowed, or k is no positive int.
+
+        Example:
+            >>> from avalanche_f2ocl import ViTNCMModel
+            >>> model = ViTNCMModel("micro_vit")
+            >>> images = torch.randint(0, 256, (3, 3, 32, 32), dtype=torch.uint8)
+            >>> model.learn(images, [7, -3, 5])
+            >>> model.topk(images, k=2)[0][:, 0].tolist()
+            [7, -3, 5]
         """
         check_positive_int("k", k)
         with self.lock:

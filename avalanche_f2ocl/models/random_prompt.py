@@ -7,7 +7,7 @@ class RandomPromptModel(F2OCLModel):
     """The same pipeline without the contrastive loss: prompts keep their initial values.
 
     Args:
-        backbone, config, options: as :class:`F2OCLModel`; those of the loss and the optimiser are idle.
+        backbone, config, options: those of :class:`F2OCLModel`; options of the loss and the optimiser have no effect.
 
     Example:
         >>> RandomPromptModel("micro_vit").passes

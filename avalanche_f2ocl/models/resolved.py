@@ -1,4 +1,4 @@
-"""What was decided where options leave it open: precision, readout, width of a random projection, threads."""
+"""Decisions that options leave open: precision, readout, width of a random projection, number of threads."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 
 
 def resolved(backbone: Any, head: "nn.Module | Any") -> dict[str, Any]:
-    """What was decided for a model, as JSON knows it.
+    """The decisions made for a model, as JSON values.
 
     Args:
         backbone: a :class:`avalanche_f2ocl.backbone.PromptableViT`.
-        head: the model's.
+        head: the model's head.
 
     Returns:
-        ``dtype`` of the backbone and its ``readout``; ``projection``, features of a ridge head's random projection,
-        None without; CPU ``threads``, on whose number the last bits of sums depend.
+        ``dtype`` of the backbone and its ``readout``; ``projection``, the number of features of a ridge head's random
+        projection, or None without one; the number of CPU ``threads``, on which the last bits of sums depend.
     """
     single = head.heads[0] if isinstance(head, EnsembleHead) else head
     projection = single.projection if isinstance(single, RidgeHead) else None
@@ -34,14 +34,14 @@ def resolved(backbone: Any, head: "nn.Module | Any") -> dict[str, Any]:
 def decided_otherwise(
     values: Mapping[str, Any], tensors: Mapping[str, Tensor], here: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Options under which this machine decides as the one that wrote a file.
+    """Options that make this machine decide as the one that wrote a file.
 
     Args:
-        values, tensors: of the file; version 0.1 wrote no decisions, but the tensors tell a width.
+        values, tensors: contents of the file; version 0.1 wrote no decisions, but the tensors show the width.
         here: :func:`resolved` of a model made with the file's options.
 
     Returns:
-        ``precision`` and ``projection`` where they were left open and came out otherwise.
+        ``precision`` and ``projection``, if they were left open and this machine decides differently.
     """
     options, there = values["options"], dict(values.get("resolved", {}))
     for name in ("model.head.moment", "model.head.heads.0.moment"):

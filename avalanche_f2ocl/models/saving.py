@@ -1,4 +1,4 @@
-"""A model to and from a file, without a strategy."""
+"""Saving a model to a file and loading it, without a strategy."""
 
 from pathlib import Path
 from typing import Any, ClassVar
@@ -28,10 +28,10 @@ from avalanche_f2ocl.state.rows import ClassRows
 
 
 class SavedModel(Unlearning):
-    """A model that needs no strategy to be saved and loaded.
+    """A model that can be saved and loaded without a strategy.
 
     Attributes:
-        saved_as: the strategy class whose files it shares.
+        saved_as: name of the strategy class that writes the same files.
     """
 
     saved_as: ClassVar[str]
@@ -51,13 +51,13 @@ class SavedModel(Unlearning):
         embeddings: Tensor,
         before: tuple[Tensor, Tensor] | None = None,
     ) -> None:
-        """Takes a mini-batch into head and familiarity and ends it; both are judged on it first.
+        """Adds a mini-batch to head and familiarity and ends it; both are judged on it first.
 
         Args:
             batch: the mini-batch.
-            features: what the head learns, ``(B, F)``.
+            features: the head's features, ``(B, F)``.
             embeddings: see :class:`avalanche_f2ocl.heads.familiarity.Familiarity`, ``(B, parts, D)``.
-            before: both as they were before anything had seen the labels; default the same.
+            before: features and embeddings from before anything had seen the labels; by default the same.
         """
         judged, scored = (features, embeddings) if before is None else before
         self.calibration.judge(self.head, judged, batch.rows)
@@ -71,10 +71,22 @@ class SavedModel(Unlearning):
         """Writes what has been learned to one file, whole or not at all; a strategy can load it too.
 
         Args:
-            path, backbone, min_class_count: see :meth:`avalanche_f2ocl.F2OCLStrategy.save`.
+            path: path of the file, in an existing folder.
+            backbone: whether the file also holds the frozen weights.
+            min_class_count: classes with fewer samples are left out; 2 leaves out classes seen once, whose sum is that
+                image's embedding.
 
         Raises:
-            OSError, TypeError, ValueError: as there.
+            OSError: the file cannot be written; an old file is left as it was.
+            TypeError, ValueError: ``min_class_count`` is no positive int, or leaves no class.
+
+        Example:
+            >>> import os, tempfile
+            >>> from avalanche_f2ocl import ViTNCMModel
+            >>> model = ViTNCMModel("micro_vit")
+            >>> model.learn(torch.zeros(2, 3, 32, 32), ["cat", "dog"])
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     model.save(os.path.join(folder, "learned.safetensors"))
         """
         write_model_file(
             Learned(self, self.saved_as, self.optimizer), path, self.options, None, backbone, min_class_count
@@ -83,13 +95,14 @@ class SavedModel(Unlearning):
     def save_again(self, path: str | Path) -> None:
         """Writes the model back to the file that it was read from, whole or not at all.
 
-        What a strategy's run noted there stays, so that it can be resumed, and so does the backbone where it is there.
+        What a strategy's run noted in the file stays, so that the run can be resumed; so does a backbone in the file.
 
         Args:
-            path: of the file.
+            path: path of the file.
 
         Raises:
-            OSError, ValueError: as :meth:`save` and :meth:`from_file`.
+            OSError: the file cannot be written; it is left as it was.
+            ValueError: the file is damaged or does not fit the model.
         """
         tensors, values = read_model_file(path)
         backbone = any(name.startswith("backbone.") for name in tensors)
@@ -97,11 +110,11 @@ class SavedModel(Unlearning):
         write_model_file(learned, path, values["options"], values, backbone)
 
     def saved_bytes(self, new_classes: int = 0, backbone: bool = False) -> int:
-        """About how many bytes :meth:`save` writes once so many more classes have been learned.
+        """About how many bytes :meth:`save` writes once ``new_classes`` more classes have been learned.
 
         Args:
-            new_classes: beside those that are known.
-            backbone: as :meth:`save`.
+            new_classes: number of classes besides those that are known.
+            backbone: whether the file also holds the frozen weights.
         """
         learned = [t for name, t in self.state_dict().items() if not name.startswith("backbone.")]
         total = sum(t.nbytes for t in learned)
@@ -124,20 +137,21 @@ class SavedModel(Unlearning):
         device: str | torch.device | None = None,
         precision: Precision | None = None,
     ) -> Self:
-        """The model of a file, to predict with or to learn on.
+        """Reads a model from a file, to predict with it or to let it learn more.
 
         Args:
-            path: written by :meth:`save`, or by a strategy's.
-            backbone: a timm name or module. Default: from the file, if its weights are in it, else by its name.
+            path: a file written by :meth:`save` or by a strategy's ``save``.
+            backbone: a timm name or module. By default the backbone comes from the file, if its weights are there, and
+                is otherwise loaded by its name.
             weights: local checkpoint for a named backbone.
-            device: default CUDA if there is one, else CPU.
-            precision: of the backbone; default that in which it was learned, since the sums are of that precision's
-                embeddings.
+            device: by default CUDA if there is a CUDA device, else the CPU.
+            precision: precision of the backbone; by default the one used in learning, since the sums are of embeddings
+                in that precision.
 
         Raises:
-            FileNotFoundError: no such file.
-            ValueError: damaged, of another version or kind, learned on other weights, or with a head, prompts or an
-                election of a user's own that is not known here.
+            FileNotFoundError: there is no such file.
+            ValueError: the file is damaged, is of another format or kind, was learned on other weights, or needs a
+                head, prompts or an election of a user's own that is not known here.
 
         Example:
             >>> import os, tempfile

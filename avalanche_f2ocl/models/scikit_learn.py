@@ -1,4 +1,4 @@
-"""A model behind scikit-learn's conventions."""
+"""A model that follows scikit-learn's conventions."""
 
 from collections.abc import Mapping
 from copy import deepcopy
@@ -22,26 +22,28 @@ _PREDICTED = 128  # images at a time
 
 
 class F2OCLClassifier(ClassifierMixin, BaseEstimator):
-    """Learns classes online from arrays of images: for pipelines, cross-validation and searches of scikit-learn.
+    """Learns classes online from arrays of images, for pipelines, cross-validation and searches of scikit-learn.
 
-    :meth:`fit` is one pass over the images in their order, in mini-batches; :meth:`partial_fit` goes on, with new
-    classes as they come. Images are ``(N, H, W)``, ``(N, H, W, C)`` or rows ``(N, F)``, with C 1 or 3, uint8 or floats
-    in [0, 1]; or a tensor ``(N, C, H, W)``.
+    :meth:`fit` makes one pass over the images in their order, in mini-batches; :meth:`partial_fit` learns more, with
+    new classes as they come. Images are ``(N, H, W)``, ``(N, H, W, C)`` or rows ``(N, F)``, with C 1 or 3, uint8 or
+    floats in [0, 1]; or a tensor ``(N, C, H, W)``.
 
     Args:
         backbone: timm name with tag, ``"micro_vit"``, or a ViT of timm's.
         method: ``"best"``, the recommended settings; ``"f2ocl"``, the paper's; ``"vit-ridge"`` or ``"vit-ncm"``,
             without prompts.
-        weights, image_size, device: see :class:`avalanche_f2ocl.models.base.BaseModel`.
-        options: of the method, by name.
-        batch_size: images of a mini-batch.
+        weights: local checkpoint for a named backbone.
+        image_size: side of the images in pixels; by default the backbone's own.
+        device: by default CUDA if there is a CUDA device, else the CPU.
+        options: options of the method, by name.
+        batch_size: number of images in a mini-batch.
         image_shape: ``(H, W)`` or ``(H, W, C)`` of images that come as rows ``(N, F)``, as scikit-learn flattens them.
 
     Attributes:
-        classes_: labels seen so far, or announced to ``partial_fit``, sorted, ``(C,)``.
-        model_: what has learned; its class ids count the labels in order of appearance, and its class names are
-            the labels as text.
-        n_features_in_: of rows.
+        classes_: sorted labels that were seen so far or announced to ``partial_fit``, ``(C,)``.
+        model_: the model that has learned; its class ids count the labels in order of appearance, and its class names
+            are the labels as text.
+        n_features_in_: length F of rows.
 
     Example:
         >>> from sklearn.datasets import load_digits
@@ -78,27 +80,28 @@ class F2OCLClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Forgets what was learned, if anything, and learns images in one pass.
+        """Forgets everything learned before and learns the images in one pass.
 
         Args:
             X: images.
-            y: labels ``(N,)``: integers, strings, or whatever scikit-learn takes for classes.
+            y: labels ``(N,)``: integers, strings, or anything else that scikit-learn accepts as classes.
 
         Raises:
-            TypeError, ValueError: bad images, labels or options.
+            TypeError, ValueError: the images, labels or options are not allowed.
         """
         return self._learn(X, y, None, anew=True)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
-        """Goes on learning.
+        """Learns more images, without forgetting what was learned before.
 
         Args:
-            X, y: as :meth:`fit`.
-            classes: all labels there are going to be, known from then on with probability 0; never needed. Labels
-                beside them are refused.
+            X: images.
+            y: labels ``(N,)``.
+            classes: all labels that will ever occur; optional. They are listed in ``classes_`` from then on, with
+                probability 0 until they are learned, and other labels raise an error.
 
         Raises:
-            TypeError, ValueError: as :meth:`fit`.
+            TypeError, ValueError: the images, labels or options are not allowed.
         """
         return self._learn(X, y, classes, anew=not hasattr(self, "model_"))
 
@@ -108,7 +111,10 @@ class F2OCLClassifier(ClassifierMixin, BaseEstimator):
         return self.classes_[columns]
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities ``(N, C)`` float32, columns as ``classes_``; raises as :meth:`predict`."""
+        """Probabilities ``(N, C)`` float32, with columns in the order of ``classes_``.
+
+        It raises ``NotFittedError`` before anything has been learned.
+        """
         check_is_fitted(self, "model_")
         found = [self.model_.predict_proba(part) for part in self._images(X, reset=False).split(_PREDICTED)]
         shares = torch.cat(found).cpu().numpy()
@@ -129,7 +135,7 @@ class F2OCLClassifier(ClassifierMixin, BaseEstimator):
         seen = list(dict.fromkeys([*([] if anew else self._seen), *given]))
         id_of = {label: class_id for class_id, label in enumerate(seen)}
         ids = torch.tensor([id_of[label] for label in given])
-        backbone = deepcopy(self.backbone)  # which freezes a ViT in place, and parameters stay as they are
+        backbone = deepcopy(self.backbone)  # a model freezes its ViT in place, but parameters must stay as they are
         own = (self.method, backbone, self.weights, self.image_size, self.options or {}, self.device)
         model = make_model(*own) if anew else self.model_
         model.check(images)
@@ -141,7 +147,7 @@ class F2OCLClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def _images(self, X: Any, reset: bool) -> Tensor:
-        """Images ``(N, C, H, W)`` of whatever was given; ``reset``: whether it says how long rows are."""
+        """Images ``(N, C, H, W)`` of any allowed form; with ``reset``, they define the length of rows."""
         if isinstance(X, Tensor):
             return X
         X = X if hasattr(X, "ndim") else np.asarray(X)
@@ -157,5 +163,5 @@ class F2OCLClassifier(ClassifierMixin, BaseEstimator):
         """Rows ``(N, F)`` as images ``(N, H, W)`` or ``(N, H, W, C)``."""
         shape = self.image_shape
         if shape is None or len(shape) not in (2, 3) or np.prod(shape) != rows.shape[1]:
-            raise ValueError(f"image_shape={shape!r}: must be (H, W) or (H, W, C) of the rows' {rows.shape[1]} pixels")
+            raise ValueError(f"image_shape={shape!r}: must be (H, W) or (H, W, C), for rows of {rows.shape[1]} pixels")
         return rows.reshape(-1, *shape)

@@ -1,4 +1,4 @@
-"""What can be put right of a model whose head sums embeddings: single images, and two classes that are one."""
+"""Corrections of a model whose head sums embeddings: single images, and two classes that should be one."""
 
 from abc import abstractmethod
 from collections import Counter
@@ -15,33 +15,36 @@ from avalanche_f2ocl.state.rows import ClassRows
 
 
 class Unlearning(BaseModel):
-    """Takes images out again, gives them other labels, and makes one class of two."""
+    """Takes images out again, gives them other labels, and makes two classes one."""
 
     @abstractmethod
     def take_out(self, batch: Any) -> None:
-        """Takes a mini-batch that was learned out of everything that is a sum."""
+        """Subtracts a learned mini-batch from all sums."""
 
     def unlearn(self, images: Images, labels: Labels | None = None, *, label: int | str | None = None) -> None:
-        """Takes images out that were learned with these labels. If it raises, the model is unchanged.
+        """Takes out images that were learned with these labels. If it raises, the model is unchanged.
 
-        Class means, second moments, keys that are means, and what they were judged by (how many different images there
-        were, which of two heads was right) are afterwards as if the images had never been seen, up to rounding. A
-        class without images is forgotten.
+        Class means, second moments, keys that are means, and the evidence they were judged by (how many different
+        images there were, which of two heads was right) are afterwards as if the images had never been seen, up to
+        rounding. A class without images is forgotten.
 
-        What was computed under a prompt is computed again under the prompt as it is now: that of the image's class, or
-        the one for all. So those sums are exact where it has not moved since, as in
-        :meth:`avalanche_f2ocl.F2OCLModel.best` once its prompt has stopped. Else something is left, and ridge
-        regression does not fit it, see :func:`avalanche_f2ocl.heads.regression.supported`. Prompts, their optimiser's
-        moments, keys that take gradient steps, and the number of mini-batches stay as they are.
+        Embeddings under a prompt are computed again under the present prompt: that of the image's class, or the one for
+        all classes. So these sums are exact if the prompt has not moved since, as in
+        :meth:`avalanche_f2ocl.F2OCLModel.best` once its prompt has stopped. Otherwise a remainder stays in the sums,
+        and ridge regression does not fit it, see :func:`avalanche_f2ocl.heads.regression.supported`. Prompts, their
+        optimiser's moments, keys that take gradient steps, and the number of mini-batches stay as they are.
 
         Args:
-            images, labels, label: as they were given to :meth:`learn`.
+            images: the images, as they were given to :meth:`learn`.
+            labels: the labels that the images were learned with, one for each image or one for all of them.
+            label: one label for all images, in place of ``labels``.
 
         Raises:
             KeyError: a class is not known.
-            TypeError: the head cannot take samples out, as SLDA, which depends on their order.
-            TypeError, ValueError: bad images or labels; more images of a class than it has learned; images that have
-                not been learned, where the head counts different ones (LDA, ridge) and can tell.
+            TypeError: the head cannot take samples out, as is the case for SLDA, which depends on their order.
+            TypeError, ValueError: the images or labels are not allowed, there are more images of a class than it has
+                learned, or the images have not been learned and the head can tell, because it counts different images
+                (LDA, ridge).
 
         Example:
             >>> from avalanche_f2ocl import FrozenModel
@@ -63,12 +66,13 @@ class Unlearning(BaseModel):
         """Gives learned images other labels: :meth:`unlearn`, then :meth:`learn`. If it raises, nothing has changed.
 
         Args:
-            images: as they were given to :meth:`learn`.
-            labels: that they were learned with, one each or one for all.
-            new_labels: that they should have had, likewise; new classes are fine.
+            images: the images, as they were given to :meth:`learn`.
+            labels: the labels that the images were learned with, one for each image or one for all of them.
+            new_labels: the right labels, one for each image or one for all of them; new classes are allowed.
 
         Raises:
-            KeyError, TypeError, ValueError: as :meth:`unlearn` and :meth:`learn`.
+            KeyError: a class of ``labels`` is not known.
+            TypeError, ValueError: the images cannot be unlearned or learned with these labels.
 
         Example:
             >>> from avalanche_f2ocl import FrozenModel
@@ -90,16 +94,17 @@ class Unlearning(BaseModel):
     def merge(self, which: int | str, into: int | str) -> None:
         """Makes two classes one, which keeps the id, name and prompt of ``into``.
 
-        Its sums are what they would be, had all images been learned as ``into``: for class means, LDA and ridge
-        regression nothing is lost. Keys that are means are added up; others stay those of ``into``.
+        Its sums are what they would be if all images had been learned as ``into``: for class means, LDA and ridge
+        regression nothing is lost. Keys that are means become the mean over both classes; other keys stay those of
+        ``into``.
 
         Args:
-            which: the class's id or name, which is gone afterwards.
-            into: the other one's.
+            which: id or name of the class that goes.
+            into: id or name of the class that stays.
 
         Raises:
             KeyError: a class is not known.
-            TypeError: a head of one's own does not say which of its tensors are sums.
+            TypeError: a user's own head does not say which of its tensors are sums.
             ValueError: both are the same class.
 
         Example:
@@ -123,7 +128,7 @@ class Unlearning(BaseModel):
             self._forget(gone)
 
     def _learned_ids(self, labels: Any, count: int) -> Tensor:
-        """Ids ``(B,)`` int64 on the CPU of labels, of whose classes as many images have been learned."""
+        """Ids ``(B,)`` int64 on the CPU of labels, after a check that their classes have learned so many images."""
         known = {class_id: name for class_id, name in self.class_names.items() if class_id in self.class_counts}
         ids = check_labels(ids_of(labels, known, None)[0], count)
         for class_id, images in Counter(ids.tolist()).items():
@@ -150,6 +155,6 @@ class Unlearning(BaseModel):
 
 
 def _undoes_its_update(cls: type) -> bool:
-    """Whether no class has an ``update`` that a ``remove`` of a class above it does not know."""
+    """Whether ``remove`` is defined at least as far down the class hierarchy as ``update``, so that it undoes it."""
     owners = {name: next((c for c in cls.__mro__ if name in vars(c)), object) for name in ("update", "remove")}
     return issubclass(owners["remove"], owners["update"])

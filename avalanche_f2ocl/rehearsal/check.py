@@ -14,7 +14,7 @@ from avalanche_f2ocl.rehearsal.held import held
 from avalanche_f2ocl.rehearsal.sample_forms import SampleForms
 
 STREAMS = tuple(f"strategy.{name}" for name in ("experience", "_eval_streams", "current_eval_stream"))
-"""Where Avalanche's loop itself refers to the streams that its caller passed in, which are no memory of the method."""
+"""Attributes by which Avalanche's loop itself refers to its caller's streams, which are no memory of the method."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Finding:
     """A sample that is kept.
 
     Attributes:
-        where: path to what keeps it, as in ``strategy.plugins[0].storage_policy._buffer[7][0]``.
+        where: path to the object that keeps it, as in ``strategy.plugins[0].storage_policy._buffer[7][0]``.
         what: ``"image"`` (as it came, scaled or normalised), ``"prepared image"`` (resized for the backbone),
             ``"tokens"``, ``"embedding"``, or ``"memory of the image"`` (a tensor that shares it).
         sample: index of the sample.
@@ -35,12 +35,12 @@ class Finding:
 
 @dataclass(frozen=True)
 class RehearsalReport:
-    """What :func:`check_rehearsal_free` found; its ``str`` is readable.
+    """The result of :func:`check_rehearsal_free`; ``str`` makes a readable text of it.
 
     Attributes:
-        findings: none in a strategy that passes.
-        samples: how many samples were looked for.
-        held_bytes: see :func:`held_bytes`.
+        findings: samples that are kept; empty if the strategy passes.
+        samples: number of samples that were looked for.
+        held_bytes: bytes that the strategy holds, see :func:`held_bytes`.
     """
 
     findings: tuple[Finding, ...]
@@ -65,23 +65,23 @@ class RehearsalReport:
 def check_rehearsal_free(strategy: Any, samples: Sequence[tuple]) -> RehearsalReport:
     """Looks for samples in everything that a strategy holds, after ``train`` has returned.
 
-    Model, plugins, metrics, optimiser and whatever hangs on them are walked, see
-    :func:`avalanche_f2ocl.rehearsal.held.held`. Left out are only :data:`STREAMS`, the strategy's own
-    references to the streams that its caller passed in. A sample counts as kept where a tensor, an array, a PIL
-    image or a list of numbers, or a part of one that is as large as the sample, equals, to rounding,
+    It searches model, plugins, metrics, optimiser and everything that they refer to, see
+    :func:`avalanche_f2ocl.rehearsal.held.held`. Only :data:`STREAMS` are left out, the strategy's own
+    references to the streams that its caller passed in. A sample counts as kept if a tensor, an array, a PIL
+    image or a list of numbers, or a part of one that is as large as the sample, equals, up to rounding,
 
-    - its image, in any linear scaling per channel or as a negative, channels first or last; also resized for the
+    - its image, in any linear scaling per channel or as a negative, with channels first or last, also resized for the
       backbone;
     - its tokens;
-    - its embedding, unprompted or under the prompts that it gets now, in any scaling;
+    - its embedding, without prompts or under its present prompts, in any scaling;
 
-    or where a tensor shares memory with the image (of samples that lie in memory). Not found are copies of crops,
-    random augmentations (of a data set with random transforms, too), encoded files, and embeddings under prompts
-    that have changed since: compare :func:`held_bytes` before and after further samples.
+    or if a tensor shares memory with the image (for samples that lie in memory). It does not find copies of crops,
+    random augmentations (which includes data sets with random transforms), encoded files, and embeddings under prompts
+    that have changed since; to find these, compare :func:`held_bytes` before and after further samples.
 
-    Images of one colour are looked for in memory alone, as too much equals them. Embeddings are looked for only
-    where the class has more than one sample and the sample is not like the class's mean: the prototype (and the
-    mean key) of a class with one sample is that sample's embedding, by definition;
+    Images of a single colour are only looked for by shared memory, since too many values equal them. Embeddings are
+    looked for only if the class has more than one sample and the sample is not like the class's mean: the prototype
+    (and the mean key) of a class with one sample is that sample's embedding, by definition;
     ``strategy.save(..., min_class_count=2)`` leaves such classes out.
 
     Args:
@@ -89,7 +89,8 @@ def check_rehearsal_free(strategy: Any, samples: Sequence[tuple]) -> RehearsalRe
         samples: items of (image ``(C, H, W)``, class id, ...): a data set, or a list.
 
     Raises:
-        TypeError, ValueError: no such model, no samples, or images that the model does not take.
+        TypeError, ValueError: the strategy has no such model, there are no samples, or the model does not take the
+            images.
 
     Example:
         >>> from avalanche_f2ocl import F2OCLModel
@@ -105,7 +106,7 @@ def check_rehearsal_free(strategy: Any, samples: Sequence[tuple]) -> RehearsalRe
     """
     model = getattr(strategy, "model", strategy)
     if not isinstance(model, BaseModel):
-        raise TypeError(f"strategy is {type(strategy).__name__}: its model must be an BaseModel")
+        raise TypeError(f"strategy is {type(strategy).__name__}: its model must be a BaseModel")
     if len(samples) == 0:
         raise ValueError("samples are empty: nothing can be looked for")
     forms = SampleForms(model, samples, _several(model, samples))
@@ -122,11 +123,11 @@ def check_rehearsal_free(strategy: Any, samples: Sequence[tuple]) -> RehearsalRe
 def held_bytes(strategy: Any) -> int:
     """Bytes of all tensors, arrays, images and raw bytes that a strategy (or model) holds, its backbone included.
 
-    A rehearsal-free strategy holds as many after further mini-batches of known classes as before. A view counts
-    as what it shows. Python numbers, as in the histories of Avalanche's metrics, are not counted.
+    A rehearsal-free strategy holds as many bytes after further mini-batches of known classes as before. A view counts
+    only its own elements. Python numbers, as in the histories of Avalanche's metrics, are not counted.
 
     Args:
-        strategy: between calls of ``train``.
+        strategy: a strategy between calls of ``train``, or a model.
 
     Example:
         >>> from avalanche_f2ocl import F2OCLModel
@@ -156,7 +157,7 @@ def _several(model: BaseModel, samples: Sequence[tuple]) -> list[bool]:
 
 
 class _Memory:
-    """The addresses of images that lie in memory for good, as against those decoded on demand."""
+    """The addresses of images that stay in memory, unlike images that are decoded on demand."""
 
     def __init__(self, samples: Sequence[tuple]) -> None:
         pairs = ((samples[index][0], samples[index][0], index) for index in range(len(samples)))
@@ -165,7 +166,7 @@ class _Memory:
         self.samples = np.array([index for _, index in lasting], int)
 
     def find(self, tensor: Tensor) -> list[int]:
-        """Samples whose memory a tensor reaches into."""
+        """Indices of the samples whose memory a tensor overlaps."""
         start, stop = _span(tensor)
         return self.samples[(self.starts < stop) & (self.stops > start)].tolist()
 

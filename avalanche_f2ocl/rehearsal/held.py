@@ -1,4 +1,4 @@
-"""What an object holds: tensors, arrays, images and raw bytes, wherever they hang."""
+"""Everything that an object holds, directly or indirectly: tensors, arrays, images and raw bytes."""
 
 import array
 import gc
@@ -25,10 +25,10 @@ class Held(NamedTuple):
     """Something held.
 
     Attributes:
-        path: from the root, as in ``strategy.plugins[3].last['x']``.
-        tensor: its values, sharing memory with it where it is a tensor or an array.
-        is_list: it was a list of Python numbers.
-        is_item: it came out of a data set.
+        path: path from the root, as in ``strategy.plugins[3].last['x']``.
+        tensor: its values; they share memory with a tensor or an array.
+        is_list: whether it was a list of Python numbers.
+        is_item: whether it came out of a data set.
     """
 
     path: str
@@ -38,23 +38,23 @@ class Held(NamedTuple):
 
 
 def held(root: Any, path: str, skip: Collection[str] = ()) -> Iterator[Held]:
-    """Everything with values that ``root`` holds, once, by a shortest path.
+    """Everything with values that ``root`` holds, each object once, by a shortest path.
 
-    Followed are attributes, slots, class attributes that are containers or functions, sequences, mappings, closures
-    and defaults of functions, bound methods, partials, iterators, gradients, and what a graph of autograd saved.
-    Data sets are followed item by item, since a subset refers to all of the set it is taken from. Not followed
-    are modules, global variables of functions, weak references and files.
+    The search follows attributes, slots, class attributes that are containers or functions, sequences, mappings,
+    closures and defaults of functions, bound methods, partials, iterators, gradients, and what an autograd graph has
+    saved. Data sets are searched item by item, since a subset refers to the whole set that it is taken from. The search
+    does not follow modules, global variables of functions, weak references and files.
 
     Args:
         root: the object.
-        path: its name.
+        path: name of the object.
         skip: paths that are left out.
 
     Example:
         >>> [(found.path, len(found.tensor)) for found in held({"a": [torch.ones(2)], "b": b"xyz"}, "x")]
         [("x['b']", 3), ("x['a'][0]", 2)]
     """
-    seen: dict[int, Any] = {}  # with the objects, so that no id is given out twice
+    seen: dict[int, Any] = {}  # keeps the objects, so that no id is used twice
     queue = deque([(path, root)])
     while queue:
         path, value = queue.popleft()
@@ -72,12 +72,12 @@ def held(root: Any, path: str, skip: Collection[str] = ()) -> Iterator[Held]:
 
 
 def _is_data_set(value: Any) -> bool:
-    """A data set of torch's or, told by name so that a model alone does not import it, of Avalanche's."""
+    """Whether it is a data set of torch's or Avalanche's, the latter by name, so that Avalanche is not imported."""
     return isinstance(value, Dataset) or any(base.__name__ == "AvalancheDataset" for base in type(value).__mro__)
 
 
 def as_tensor(value: Any) -> Tensor | None:
-    """The values of a tensor, array, image, buffer or (nested) list of numbers; None of anything else."""
+    """The values of a tensor, array, image, buffer or (nested) list of numbers; None for anything else."""
     if isinstance(value, Tensor):
         value = value.detach()
         if value.layout == torch.sparse_coo:
@@ -87,7 +87,7 @@ def as_tensor(value: Any) -> Tensor | None:
         value = np.asarray(value)
     if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an array that may not be written to
+            warnings.simplefilter("ignore")  # the array may be read-only
             try:
                 return torch.from_numpy(value)
             except (TypeError, ValueError):  # long doubles, foreign byte order, negative strides
@@ -167,7 +167,7 @@ def _children(value: Any, path: str) -> Iterator[tuple[str, Any]]:
     elif hasattr(value, "next_functions"):
         yield from _graph(value, path)
     elif not isinstance(value, Mapping):
-        # What Python gives no name: the parts of partials, bound methods, iterators.
+        # Parts that have no name in Python: those of partials, bound methods and iterators.
         yield from ((path, item) for item in gc.get_referents(value) if item is not attributes)
 
 

@@ -12,10 +12,10 @@ from avalanche_f2ocl.models.base import BaseModel
 from avalanche_f2ocl.rng import generator
 
 IMAGE_TOLERANCE = 0.02
-"""Largest distance of unit vectors that are one image: covers rounding to uint8 after resizing."""
+"""Largest distance of unit vectors that count as the same image; it covers rounding to uint8 after resizing."""
 
 VECTOR_TOLERANCE = 0.003
-"""The same for tokens and embeddings: covers rounding to 16 bits."""
+"""Largest distance of unit vectors that count as the same tokens or embedding; it covers rounding to 16 bits."""
 
 BATCH, SKETCH, CHUNK = 64, 64, 1 << 22
 
@@ -23,13 +23,13 @@ BATCH, SKETCH, CHUNK = 64, 64, 1 << 22
 class SampleForms:
     """Images, prepared images, tokens and embeddings of samples, as short random projections of unit vectors.
 
-    A projection to 64 numbers keeps a distance to about a tenth, so thousands of large images are compared with all
-    that is held without being in memory.
+    A projection to 64 numbers keeps distances to within about a tenth, so thousands of large images can be compared
+    with everything held without being in memory themselves.
 
     Args:
-        model: makes the forms.
+        model: the model that makes tokens and embeddings.
         samples: items of (image ``(C, H, W)``, class id, ...).
-        with_embedding: of which samples the embedding is looked for.
+        with_embedding: for each sample, whether its embedding is looked for.
     """
 
     def __init__(self, model: BaseModel, samples: Sequence[tuple], with_embedding: Sequence[bool]) -> None:
@@ -53,7 +53,7 @@ class SampleForms:
         self._forms = {form: self._sketched(pairs) for form, pairs in parts.items()}
 
     def find(self, tensor: Tensor) -> list[tuple[str, int]]:
-        """What of which samples a tensor holds, as a part of its own: pairs of a form and a sample's index."""
+        """The forms of samples that a tensor contains, as pairs of a form and a sample's index."""
         hits = set()
         if tensor.is_complex() or tensor.dtype == torch.bool:
             return []
@@ -70,7 +70,7 @@ class SampleForms:
 
     def _sketched(self, pairs: list[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
         index, sketches = torch.cat([i for i, _ in pairs]), torch.cat([self._sketch(unit) for _, unit in pairs])
-        some = sketches.norm(dim=1) > 0  # not images of one colour
+        some = sketches.norm(dim=1) > 0  # leaves out images of a single colour
         return index[some], sketches[some]
 
     def _sketch(self, unit: Tensor) -> Tensor:
@@ -82,7 +82,10 @@ class SampleForms:
 
 
 def standardise(images: Tensor) -> Tensor:
-    """``(N, C, H, W)`` to unit vectors ``(N, C * H * W)`` that no scaling of a channel changes; zero for one colour."""
+    """Images ``(N, C, H, W)`` as unit vectors ``(N, C * H * W)`` that scaling a channel does not change.
+
+    An image of a single colour gives zeros.
+    """
     pixels = images.flatten(2).float()
     centred = pixels - pixels.mean(2, keepdim=True)
     spread = centred.square().mean(2, keepdim=True).sqrt()
@@ -95,7 +98,7 @@ def _unit(vectors: Tensor) -> Tensor:
 
 
 def _as_images(tensor: Tensor, shape: tuple[int, int, int]) -> Iterator[Tensor]:
-    """A tensor as images ``(N, C, H, W)``, if it can be: channels first, and channels last."""
+    """A tensor as images ``(N, C, H, W)``, if its shape allows it, with channels first and with channels last."""
     channels, height, width = shape
     if tensor.numel() and tensor.numel() % (channels * height * width) == 0:
         yield tensor.reshape(-1, channels, height, width)
@@ -104,7 +107,7 @@ def _as_images(tensor: Tensor, shape: tuple[int, int, int]) -> Iterator[Tensor]:
 
 
 def _as_vectors(tensor: Tensor, length: int) -> Iterator[Tensor]:
-    """A tensor as vectors ``(N, length)``, if it can be: in one piece, and along any dimension but the last."""
+    """A tensor as vectors ``(N, length)``, if its shape allows it: as a whole, and along any dimension but the last."""
     if tensor.numel() and tensor.numel() % length == 0:
         yield tensor.reshape(-1, length)
         for dim, size in enumerate(tensor.shape[:-1]):
@@ -127,7 +130,7 @@ def _encode(model: BaseModel, images: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     backbone = model.backbone
     tokens, outputs = backbone.tokens(images), []
     outputs.append(backbone.query(images, tokens))
-    # The last layer of every encode gives the embedding, whatever the model does with it.
+    # The last layer of every encoding gives the embedding, whatever the model does with it.
     handle = backbone.vit.fc_norm.register_forward_hook(lambda layer, inputs, output: outputs.append(output))
     try:
         model.predict_batch(images)
@@ -137,7 +140,7 @@ def _encode(model: BaseModel, images: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _like_their_mean(embeddings: Tensor, labels: Tensor) -> Tensor:
-    """Of embeddings ``(E, N, D)``, which are their class's mean to rounding, ``(E, N)``; not where a class has one."""
+    """Which embeddings ``(E, N, D)`` equal the mean of their class of several samples, up to rounding, ``(E, N)``."""
     _, row, counts = labels.unique(return_inverse=True, return_counts=True)
     sums = embeddings.new_zeros(len(embeddings), len(counts), embeddings.shape[2], dtype=torch.float64)
     means = sums.index_add(1, row, embeddings.double())[:, row]

@@ -1,4 +1,4 @@
-"""Avalanche benchmarks: classes in groups, domains, streams without boundaries, mini-experiences of one mini-batch."""
+"""Avalanche benchmarks: groups of classes, domains, streams without boundaries, mini-experiences of one mini-batch."""
 
 from avalanche_f2ocl.streams.boundary_free import (
     drifting_stream,

@@ -1,4 +1,4 @@
-"""Avalanche's dataset over images of which a mini-batch is fetched at once."""
+"""Avalanche's dataset, but with mini-batches that are fetched at once."""
 
 from collections.abc import Sequence
 
@@ -13,8 +13,8 @@ from avalanche_f2ocl.datasets.image_tensors import ImageTensors
 class BatchedDataset(ClassificationDataset):
     """Avalanche's dataset of (parts of) one :class:`ImageTensors` or :class:`FilesOnDisk`.
 
-    Anything that Avalanche's own can do, as transforms, more data or more attributes, makes it fetch image by image, as
-    that one does.
+    If it is given transforms, more data or more attributes, as Avalanche allows, it fetches image by image, as
+    Avalanche's own dataset does.
 
     Args:
         data: images and labels.
@@ -27,12 +27,12 @@ class BatchedDataset(ClassificationDataset):
 
     @classmethod
     def of(cls, data: ImageTensors | FilesOnDisk) -> "BatchedDataset":
-        """All of ``data``."""
+        """A dataset of all items of ``data``."""
         return cls([data], data_attributes=[DataAttribute(data.targets, "targets")])
 
     @property
     def device(self) -> torch.device:
-        """Where the images are, of several data sets those of the first; the CPU where they are not in memory."""
+        """The device of the images, or of the first data set's images; the CPU if they are not in memory."""
         return getattr(self._flat_data._datasets[0], "device", torch.device("cpu"))
 
     def __getitems__(self, indices: list[int]) -> Sequence:

@@ -1,10 +1,10 @@
-"""Streams without boundaries as Avalanche benchmarks: one training experience, its samples in an order.
+"""Streams without boundaries as Avalanche benchmarks: one training experience whose samples come in a given order.
 
-What they have in common: the training stream has one experience, to be cut by Avalanche's
-``split_online_stream(stream.train_stream, 10, shuffle=False)``, so that mini-batches cross every change of classes;
-the test stream has one with all test images. Orders are functions of the seed (see
+All these streams have one training experience, to be cut by :func:`avalanche_f2ocl.online_stream` or by Avalanche's
+``split_online_stream(stream.train_stream, 10, shuffle=False)``, so that mini-batches cross every change of classes.
+The test stream has one experience with all test images. Orders are functions of the seed (see
 :mod:`avalanche_f2ocl.streams.orders`), in which every training image comes once. Items and attributes are those of
-:func:`avalanche_f2ocl.class_incremental_stream`; ``class_order`` is that of first appearance. Options after the
+:func:`avalanche_f2ocl.class_incremental_stream`; ``class_order`` is the order of first appearance. Options after the
 seed, ``**loading``, are those of :func:`avalanche_f2ocl.datasets.load`: ``train_per_class``, ``test_per_class``,
 ``root``, ``image_size``, ``fit``, ``in_memory``, ``workers``.
 """
@@ -32,19 +32,19 @@ def si_blurry_stream(
 ) -> CLScenario:
     """Si-Blurry: some classes come in one task only, others leak into other tasks; tasks differ in size at random.
 
-    Source and the exact draws: :func:`avalanche_f2ocl.streams.orders.si_blurry_tasks`.
+    :func:`avalanche_f2ocl.streams.orders.si_blurry_tasks` gives the source and the exact random draws.
 
     Args:
-        dataset: as :func:`avalanche_f2ocl.class_incremental_stream`.
-        tasks: at least 1; nothing in the stream marks where one ends.
+        dataset: a name, a path or a pair of data sets, see :func:`avalanche_f2ocl.class_incremental_stream`.
+        tasks: number of tasks, at least 1; nothing in the stream marks where one ends.
         disjoint: share of the classes that come in one task only.
-        blur: share of the other classes' images that are dealt out to all tasks.
-        seed: drives every draw.
+        blur: share of the other classes' images that are distributed over all tasks.
+        seed: seed of every random draw.
         **loading: see :mod:`avalanche_f2ocl.streams.boundary_free`.
 
     Raises:
-        TypeError, ValueError, FileNotFoundError, OSError: an option out of range, or as
-            :func:`avalanche_f2ocl.datasets.load`.
+        TypeError, ValueError: an option is not allowed.
+        FileNotFoundError, OSError: the data set cannot be loaded, see :func:`avalanche_f2ocl.datasets.load`.
 
     Example:
         >>> stream = si_blurry_stream("digits", tasks=3, train_per_class=5)
@@ -60,13 +60,14 @@ def drifting_stream(
     """Classes come and go gradually, each around its own time.
 
     Args:
-        dataset: as :func:`avalanche_f2ocl.class_incremental_stream`.
+        dataset: a name, a path or a pair of data sets, see :func:`avalanche_f2ocl.class_incremental_stream`.
         width: standard deviation of a class's samples in time, as a share of the stream.
-        seed: as :func:`si_blurry_stream`.
+        seed: seed of every random draw.
         **loading: see :mod:`avalanche_f2ocl.streams.boundary_free`.
 
     Raises:
-        TypeError, ValueError, FileNotFoundError, OSError: as :func:`si_blurry_stream`.
+        TypeError, ValueError: an option is not allowed.
+        FileNotFoundError, OSError: the data set cannot be loaded, see :func:`avalanche_f2ocl.datasets.load`.
 
     Example:
         >>> stream = drifting_stream("digits", width=0.001, train_per_class=2)
@@ -85,18 +86,20 @@ def long_tailed_stream(
 ) -> CLScenario:
     """Class sizes fall exponentially, from that of the largest class to 1/imbalance of it.
 
-    Which class is how frequent is random. Images above its size are left out; a class that never had as many keeps
-    all it has. Source: :func:`avalanche_f2ocl.streams.orders.long_tail_counts`. Test images stay as they are.
+    The sizes are assigned to classes at random. Surplus images of a class are left out; a class with too few images
+    keeps all of them. Test images stay as they are. :func:`avalanche_f2ocl.streams.orders.long_tail_counts` gives the
+    source.
 
     Args:
-        dataset: as :func:`avalanche_f2ocl.class_incremental_stream`.
-        imbalance: at least 1.
-        groups: of classes, one after the other, random in what is frequent; 1 shuffles all classes together.
-        seed: as :func:`si_blurry_stream`.
+        dataset: a name, a path or a pair of data sets, see :func:`avalanche_f2ocl.class_incremental_stream`.
+        imbalance: ratio of the largest class size to the smallest, at least 1.
+        groups: number of random groups of classes that come one after the other; 1 shuffles all classes together.
+        seed: seed of every random draw.
         **loading: see :mod:`avalanche_f2ocl.streams.boundary_free`.
 
     Raises:
-        TypeError, ValueError, FileNotFoundError, OSError: more groups than classes, or as :func:`si_blurry_stream`.
+        TypeError, ValueError: an option is not allowed, or there are more groups than classes.
+        FileNotFoundError, OSError: the data set cannot be loaded, see :func:`avalanche_f2ocl.datasets.load`.
 
     Example:
         >>> stream = long_tailed_stream("digits", imbalance=10, train_per_class=100)
@@ -112,12 +115,13 @@ def shuffled_stream(
     """All classes mixed, uniformly.
 
     Args:
-        dataset: as :func:`avalanche_f2ocl.class_incremental_stream`.
-        seed: as :func:`si_blurry_stream`.
+        dataset: a name, a path or a pair of data sets, see :func:`avalanche_f2ocl.class_incremental_stream`.
+        seed: seed of every random draw.
         **loading: see :mod:`avalanche_f2ocl.streams.boundary_free`.
 
     Raises:
-        TypeError, ValueError, FileNotFoundError, OSError: as :func:`avalanche_f2ocl.datasets.load`.
+        TypeError, ValueError: an option is not allowed.
+        FileNotFoundError, OSError: the data set cannot be loaded, see :func:`avalanche_f2ocl.datasets.load`.
 
     Example:
         >>> list(shuffled_stream("digits", train_per_class=1).train_stream[0].dataset.targets)
@@ -133,17 +137,18 @@ def recurring_stream(
     seed: int = 0,
     **loading: Any,
 ) -> CLScenario:
-    """Groups of classes come, go and come back, with other images at each visit: no image comes twice.
+    """Groups of classes come, go and come back, with new images at each visit: no image comes twice.
 
     Args:
-        dataset: as :func:`avalanche_f2ocl.class_incremental_stream`.
-        groups: of classes.
-        repeats: visits of each group; they share out its images evenly.
-        seed: as :func:`si_blurry_stream`.
+        dataset: a name, a path or a pair of data sets, see :func:`avalanche_f2ocl.class_incremental_stream`.
+        groups: number of groups of classes.
+        repeats: number of visits of each group, which share its images evenly.
+        seed: seed of every random draw.
         **loading: see :mod:`avalanche_f2ocl.streams.boundary_free`.
 
     Raises:
-        TypeError, ValueError, FileNotFoundError, OSError: more groups than classes, or as :func:`si_blurry_stream`.
+        TypeError, ValueError: an option is not allowed, or there are more groups than classes.
+        FileNotFoundError, OSError: the data set cannot be loaded, see :func:`avalanche_f2ocl.datasets.load`.
 
     Example:
         >>> stream = recurring_stream("digits", groups=10, repeats=2, train_per_class=2)

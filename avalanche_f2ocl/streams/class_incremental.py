@@ -36,31 +36,35 @@ def class_incremental_stream(
     in_memory: bool | None = None,
     workers: int | None = None,
 ) -> CLScenario:
-    """Groups of classes, one after the other; every class belongs to one group.
+    """A stream of groups of classes, one after the other; every class belongs to one group.
 
-    Class order, and the order of the training samples within a group, are functions of the seed. To
-    keep that order, cut experiences with ``shuffle=False``. Groups differ by at most one class where
-    they do not divide evenly; none is dropped.
+    The order of the classes, and of the training samples within a group, is a function of the seed. To
+    keep that order, cut experiences with ``shuffle=False``. If the classes do not divide evenly, groups
+    differ by one class; no class is dropped.
 
     Args:
-        dataset: ``"cifar100"``, ``"imagenet-r"``, ``"cub200"``, ``"tiny-imagenet"``, ``"imagenet-a"``, ``"digits"``, a
-            folder, zip or tar with ``train/<class>/*`` and ``test/<class>/*``, or a pair of data sets,
-            Hugging Face's, WebDataset's tars, torchvision's or others; see
+        dataset: ``"cifar100"``, ``"imagenet-r"``, ``"cub200"``, ``"tiny-imagenet"``, ``"imagenet-a"`` or ``"digits"``;
+            the path of a folder, zip or tar with ``train/<class>/*`` and ``test/<class>/*``; or a pair of data sets,
+            such as Hugging Face's, WebDataset's tars, torchvision's or others; see
             :func:`avalanche_f2ocl.datasets.load`.
-        groups: number of experiences n.
-        seed: drives class and sample order.
-        train_per_class, test_per_class: images kept of each class, the same for every seed.
-        root, image_size, fit, in_memory, workers: see :func:`avalanche_f2ocl.datasets.load`; many images stay on the
-            disk and are decoded ahead of their use, with the same bits as in memory.
+        groups: number n of groups, and of experiences.
+        seed: seed of the order of classes and samples.
+        train_per_class, test_per_class: number of images kept of each class, the same images for every seed.
+        image_size: side in pixels that images of a folder or archive are fitted to; None for one that suits them.
+        root: folder for downloads.
+        fit: how images become squares, see :class:`avalanche_f2ocl.image_fit.ImageFit`.
+        in_memory: whether decoded images are held in memory; by default up to 2 GiB are. Otherwise they stay on the
+            disk and are decoded ahead of their use, with the same bits.
+        workers: number of processes that decode images from the disk; by default one a core, four at most.
 
     Returns:
         A benchmark with ``train_stream`` and ``test_stream`` of n experiences without task labels.
         Items are uint8 ``(C, H, W)`` and an int. It also has ``class_order`` (list of ids),
-        ``class_names`` (dict from id) and ``seed``.
+        ``class_names`` (dict of names by id) and ``seed``.
 
     Raises:
-        TypeError, ValueError, FileNotFoundError, OSError: more groups than classes, or as
-            :func:`avalanche_f2ocl.datasets.load`.
+        TypeError, ValueError: an option is not allowed, or there are more groups than classes.
+        FileNotFoundError, OSError: the data set cannot be loaded, see :func:`avalanche_f2ocl.datasets.load`.
 
     Example:
         >>> stream = class_incremental_stream("digits", groups=3, seed=1)
@@ -86,17 +90,17 @@ def class_incremental_stream(
 def make_benchmark(
     data: datasets.LoadedData, train: Sequence[Tensor], test: Sequence[Tensor], class_order: list[int], seed: int
 ) -> CLScenario:
-    """A benchmark of experiences without task labels, with what every stream tells of itself.
+    """A benchmark of experiences without task labels, with the attributes that every stream has.
 
     Args:
         data: images and labels.
         train, test: for each experience the indices of its samples, in order, ``(n,)`` int64.
-        class_order, seed: become attributes, as do the data's ``class_names``.
+        class_order, seed: become attributes of the benchmark, as the data's ``class_names`` do.
     """
     experiences = {"train": _experiences(data.train, train), "test": _experiences(data.test, test)}
     benchmark = with_classes_timeline(benchmark_from_datasets(**experiences))
     for stream in (benchmark.train_stream, benchmark.test_stream):
-        stream.benchmark = benchmark  # strategies look there for the classes' names
+        stream.benchmark = benchmark  # where strategies look for the classes' names
     benchmark.class_order, benchmark.class_names, benchmark.seed = class_order, data.class_names, seed
     return benchmark
 

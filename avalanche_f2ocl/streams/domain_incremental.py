@@ -23,27 +23,28 @@ def domain_incremental_stream(
     test_per_class: int | None = None,
     **loading: Any,
 ) -> CLScenario:
-    """Domains one after the other, as photographs, paintings and sketches; the classes stay.
+    """A stream of domains, such as photographs, paintings and sketches, one after the other; the classes are the same.
 
-    Metrics by groups go by domains here: A_n is the mean accuracy over domains, F_n the forgetting of domains, and
-    ``T[i, j]`` the accuracy on domain j after training on domain i.
+    Here the groups of the metrics are domains: A_n is the mean accuracy over domains, F_n the forgetting of domains,
+    and ``T[i, j]`` the accuracy on domain j after training on domain i.
 
     Args:
         dataset: folder, zip or tar with ``<domain>/train/<class>/*`` and ``<domain>/test/<class>/*``; or a dict of
             folders, zips and tars by domain.
-        domains: their names in order, all or some; default all in an order that the seed draws.
-        seed: drives that order, and the order of the training samples within a domain.
-        train_per_class, test_per_class: images kept of each class in each domain, the same for every seed.
+        domains: names of domains in order, all or some; by default all, in an order drawn from the seed.
+        seed: seed of this order, and of the order of the training samples within a domain.
+        train_per_class, test_per_class: number of images kept of each class in each domain, the same images for every
+            seed.
         **loading: ``image_size``, ``fit``, ``in_memory``, ``workers``, see
             :class:`avalanche_f2ocl.datasets.from_files.Loading`.
 
     Returns:
-        A benchmark with an experience a domain in ``train_stream`` and ``test_stream``, without task labels. It also
-        has ``domain_names`` (by experience), ``class_names``, ``class_order`` (by first appearance) and ``seed``.
+        A benchmark with one experience for each domain in ``train_stream`` and ``test_stream``, without task labels. It
+        also has ``domain_names`` (by experience), ``class_names``, ``class_order`` (by first appearance) and ``seed``.
 
     Raises:
-        TypeError, ValueError, FileNotFoundError: see :class:`avalanche_f2ocl.datasets.domains.DomainFiles`; unknown or
-            repeated names of domains, options out of range.
+        TypeError, ValueError: an option is not allowed, or names of domains are unknown or repeated.
+        FileNotFoundError: there is no such file or folder.
 
     Example:
         >>> stream = domain_incremental_stream("pacs.zip", seed=1)  # doctest: +SKIP

@@ -9,14 +9,14 @@ from avalanche_f2ocl.arguments import check_positive_int
 
 
 def online_stream(experiences: Iterable[DatasetExperience], batch_size: int = 10) -> CLStream:
-    """Experiences cut into mini-experiences of one mini-batch, in order: what a strategy trains on online.
+    """Cuts experiences, in order, into mini-experiences of one mini-batch, for a strategy to train on online.
 
-    As Avalanche's ``split_online_stream(experiences, batch_size, shuffle=False)``, whose stream keeps each
-    mini-experience that it has made (4 kB); this one makes them again when it is gone through again.
+    It gives the same as Avalanche's ``split_online_stream(experiences, batch_size, shuffle=False)``. But where that
+    keeps each mini-experience it has made (4 kB), this stream makes them again each time it is iterated.
 
     Args:
-        experiences: of a training stream.
-        batch_size: samples of a mini-experience; the last one of an experience may have fewer.
+        experiences: experiences of a training stream.
+        batch_size: samples in a mini-experience; the last one of an experience may have fewer.
 
     Raises:
         TypeError, ValueError: ``batch_size`` is no positive int.
@@ -33,7 +33,7 @@ def online_stream(experiences: Iterable[DatasetExperience], batch_size: int = 10
 
 
 class _MiniExperiences:
-    """Iterable any number of times, so that Avalanche needs to keep nothing."""
+    """Can be iterated any number of times, so that Avalanche needs to keep nothing."""
 
     def __init__(self, experiences: Iterable[DatasetExperience], size: int) -> None:
         self.experiences, self.size = experiences, size

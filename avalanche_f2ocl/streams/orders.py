@@ -1,6 +1,6 @@
-"""Orders in which the samples of a data set come, as functions of their labels and a seed.
+"""Orders of the samples of a data set, as functions of their labels and a seed.
 
-Each order is that of a key per sample (a task, a time, a visit); samples of one key are shuffled.
+Each order sorts the samples by a key (a task, a time or a visit); samples with equal keys are shuffled.
 """
 
 import torch
@@ -33,24 +33,24 @@ def si_blurry_order(targets: Tensor, seed: int, tasks: int = 5, disjoint: float 
 def si_blurry_tasks(targets: Tensor, seed: int, tasks: int = 5, disjoint: float = 0.5, blur: float = 0.1) -> Tensor:
     """The task of each sample in Si-Blurry: numbers of classes and of samples differ at random between tasks.
 
-    A share ``disjoint`` of the classes, rounded, stays whole; of the others' samples a share ``blur``, rounded,
-    is drawn and dealt out to tasks anew, possibly to the one they came from. Classes and drawn samples are each
-    cut at ``tasks - 1`` random places. No class is dropped.
+    A share ``disjoint`` of the classes, rounded, stays whole. Of the other classes' samples, a share ``blur``, rounded,
+    is drawn and assigned to tasks again, possibly to the task they came from. The sequence of classes and the sequence
+    of drawn samples are each cut at ``tasks - 1`` random places. No class is dropped.
 
     Source: Moon et al., Online Class Incremental Learning on Stochastic Blurry Task Boundary via Mask and Visual
     Prompt Tuning, ICCV 2023.
 
     Args:
         targets: labels ``(N,)`` int64.
-        seed: drives every draw.
-        tasks: at least 1; some may stay empty.
+        seed: seed of every random draw.
+        tasks: number of tasks, at least 1; some may stay empty.
         disjoint, blur: shares in [0, 1].
 
     Returns:
         ``(N,)`` int64 in ``range(tasks)``.
 
     Raises:
-        TypeError, ValueError: an option out of range.
+        TypeError, ValueError: an option is out of range.
 
     Example:
         >>> si_blurry_tasks(torch.tensor([7, 7, 3, 3]), seed=0, tasks=2, blur=0).tolist()
@@ -71,13 +71,13 @@ def si_blurry_tasks(targets: Tensor, seed: int, tasks: int = 5, disjoint: float 
 
 
 def drifting_order(targets: Tensor, seed: int, width: float = 0.1) -> Tensor:
-    """Classes come and go gradually: a class's samples lie normally around its centre in time.
+    """Classes come and go gradually: a class's samples are normally distributed in time around a centre.
 
     The centres divide the stream evenly, in a random order of classes.
 
     Args:
         targets: labels ``(N,)`` int64.
-        seed: drives every draw.
+        seed: seed of every random draw.
         width: standard deviation, as a share of the stream.
 
     Returns:
@@ -98,21 +98,22 @@ def drifting_order(targets: Tensor, seed: int, width: float = 0.1) -> Tensor:
 
 
 def long_tailed_order(targets: Tensor, seed: int, imbalance: float = 100, groups: int = 1) -> Tensor:
-    """Keeps :func:`long_tail_counts` of a random order of classes; shuffled, or group of classes after group.
+    """Keeps as many samples of each class as :func:`long_tail_counts` says, for a random order of the classes.
 
-    A class that has fewer samples keeps all. Groups are random, so each may have frequent and rare classes.
+    The samples are all shuffled, or come in one group of classes after another. A class with too few samples keeps all
+    of them. Groups are random, so each may have frequent and rare classes.
 
     Args:
         targets: labels ``(N,)`` int64.
-        seed: drives every draw.
-        imbalance: most frequent to rarest.
-        groups: that the classes come in, one after the other; 1 mixes them all.
+        seed: seed of every random draw.
+        imbalance: ratio of the largest class size to the smallest, at least 1.
+        groups: number of groups of classes that come one after the other; 1 mixes all classes.
 
     Returns:
         ``(n,)`` int64, each kept index once.
 
     Raises:
-        TypeError, ValueError: an option out of range.
+        TypeError, ValueError: an option is out of range.
 
     Example:
         >>> targets = torch.arange(3).repeat_interleave(4)
@@ -135,15 +136,15 @@ def long_tail_counts(largest: int, classes: int, imbalance: float) -> Tensor:
     Cao et al., Learning Imbalanced Datasets with Label-Distribution-Aware Margin Loss, NeurIPS 2019.
 
     Args:
-        largest: n_0.
-        classes: C.
-        imbalance: at least 1.
+        largest: size n_0 of the largest class.
+        classes: number C of classes.
+        imbalance: ratio of the largest class size to the smallest, at least 1.
 
     Returns:
         ``(C,)`` int64, descending.
 
     Raises:
-        TypeError, ValueError: ``imbalance`` out of range.
+        TypeError, ValueError: ``imbalance`` is out of range.
 
     Example:
         >>> long_tail_counts(100, 3, imbalance=100).tolist()
@@ -153,27 +154,27 @@ def long_tail_counts(largest: int, classes: int, imbalance: float) -> Tensor:
     if imbalance < 1:
         raise ValueError(f"imbalance={imbalance!r}: must be at least 1")
     share = torch.arange(classes, dtype=torch.float64) / max(classes - 1, 1)
-    # A size that is whole by the formula must not fall short of it by rounding.
+    # A size that is an integer by the formula must not become smaller by rounding.
     return (largest * float(imbalance) ** -share + 1e-9).long().clamp(min=1)
 
 
 def recurring_order(targets: Tensor, seed: int, groups: int = 5, repeats: int = 2) -> Tensor:
-    """Groups of classes come one after the other, and all of them again, ``repeats`` times in all.
+    """Groups of classes come one after the other, and this sequence comes ``repeats`` times in all.
 
-    The visits share out a class's samples evenly, so that no sample comes twice; a class with fewer samples than
-    visits misses some of them.
+    The visits share a class's samples evenly, so that no sample comes twice; a class with fewer samples than
+    visits is absent from some visits.
 
     Args:
         targets: labels ``(N,)`` int64.
-        seed: drives every draw.
-        groups: of classes; they differ by at most one class.
-        repeats: visits of each group.
+        seed: seed of every random draw.
+        groups: number of groups of classes, whose sizes differ by at most one class.
+        repeats: number of visits of each group.
 
     Returns:
         ``(N,)`` int64, each index once.
 
     Raises:
-        TypeError, ValueError: an option out of range.
+        TypeError, ValueError: an option is out of range.
 
     Example:
         >>> targets = torch.tensor([7, 7, 3, 3])
@@ -188,13 +189,13 @@ def recurring_order(targets: Tensor, seed: int, groups: int = 5, repeats: int = 
 
 
 def _by_key(keys: Tensor, seed: int, purpose: str = "sample-order") -> Tensor:
-    """Ascending by key, shuffled where keys are equal."""
+    """Indices that sort by key in ascending order, shuffled where keys are equal."""
     shuffled = torch.randperm(len(keys), generator=generator(seed, purpose))
     return shuffled[keys[shuffled].argsort(stable=True)]
 
 
 def _class_places(targets: Tensor, seed: int, purpose: str = "class-order") -> tuple[Tensor, int]:
-    """The place of each sample's class in a random order of the classes, ``(N,)``, and how many there are."""
+    """The position of each sample's class in a random order of the classes, ``(N,)``, and the number of classes."""
     classes, row = targets.unique(return_inverse=True)
     return torch.randperm(len(classes), generator=generator(seed, purpose))[row], len(classes)
 
@@ -208,7 +209,7 @@ def _ranks_in_class(targets: Tensor, seed: int) -> tuple[Tensor, Tensor]:
 
 
 def _random_parts(count: int, parts: int, draw: torch.Generator) -> Tensor:
-    """``count`` items in a row, cut at ``parts - 1`` random places: the part of each, ``(count,)`` ascending."""
+    """Cuts a row of ``count`` items at ``parts - 1`` random places; gives the part of each, ``(count,)`` ascending."""
     cuts = torch.randint(count + 1, (parts - 1,), generator=draw).sort().values
     return torch.bucketize(torch.arange(count), cuts, right=True)
 

@@ -73,5 +73,5 @@ def test_a_class_that_is_removed_takes_its_counts_along():
 
 
 def test_two_heads_are_wanted():
-    with pytest.raises(ValueError, match="heads: 1 heads; two are wanted"):
+    with pytest.raises(ValueError, match="heads: 1 heads; there must be two"):
         EitherHead([NCMHead(3)])

@@ -20,5 +20,5 @@ def test_what_needs_its_strategy(vit, digits, tmp_path):
     strategy = train_online(L2P(backbone=vit, evaluator=None), digits.train_stream[:1])
     strategy.save(tmp_path / "a.safetensors")
     kinds = "F2OCLStrategy, FrozenBackbone, RandomPrompt, ViTNCM"
-    with pytest.raises(ValueError, match=f"is of L2P: models alone are read of {kinds}; use L2P.load"):
+    with pytest.raises(ValueError, match=f"is of L2P: only {kinds} have models to read; use L2P.load"):
         load_model(tmp_path / "a.safetensors")

@@ -95,7 +95,7 @@ def test_bad_input_changes_nothing(ncm, images):
     for wrong, labels, said in (
         (grey + 3, [0, 1], "float images reach from 3 to 3"),
         (grey, [0, 1, 2], "inconsistent numbers of samples"),
-        (grey.reshape(2, 64), [0, 1], r"image_shape=None: must be .* of the rows' 64 pixels"),
+        (grey.reshape(2, 64), [0, 1], r"image_shape=None: must be .* for rows of 64 pixels"),
         (np.zeros((2, 3, 8, 8)), [0, 1], "images have 8 channels"),
         (images[:2], [0.5, 1.5], "Unknown label type"),
     ):
