@@ -4,28 +4,14 @@ import argparse
 from typing import Any
 
 from avalanche_f2ocl.cli.messages import one_line
-from avalanche_f2ocl.models.saving import read_model_file
+from avalanche_f2ocl.models.description import describe
+from avalanche_f2ocl.models.model_file import read_model_file
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """What a file says of itself; nothing is loaded into a model."""
-    tensors, values = read_model_file(args.file)
-    names = dict(values.get("class_names", []))
-    counts = tensors["model.head.counts"].tolist() if "model.head.counts" in tensors else None
-    return {
-        "file": str(args.file),
-        "bytes": args.file.stat().st_size,
-        "strategy": values["strategy"],
-        "backbone": {**values["backbone"], "in_file": any(name.startswith("backbone.") for name in tensors)},
-        "classes": [
-            {"id": class_id, "name": names.get(class_id), "images": counts[row] if counts else None}
-            for row, class_id in enumerate(values["class_ids"])
-        ],
-        "classes_left_out": values["classes_left_out"],
-        "resolved": values.get("resolved", {}),
-        "options": values["options"],
-        "needs": values.get("needs", {}),
-    }
+    described = describe(*read_model_file(args.file))
+    return {"file": str(args.file), "bytes": args.file.stat().st_size, **described}
 
 
 def text(result: dict[str, Any]) -> str:

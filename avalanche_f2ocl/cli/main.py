@@ -16,6 +16,8 @@ from avalanche_f2ocl import __version__
 from avalanche_f2ocl.rivals import WITHOUT_BOUNDARIES
 
 _SIGPIPE = 13
+_LEARNED = "what `f2ocl train` or strategy.save wrote, or hf-hub:user/name of the Hugging Face Hub"
+_READ_ONLY = ("eval", "predict", "info", "export", "counts")
 
 
 def _option(text: str) -> tuple[str, Any]:
@@ -78,7 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument(
         "--hold-out", type=_share, metavar="SHARE", help="leave out a share of each class and test on it"
     )
-    train.add_argument("--from", dest="go_on", type=Path, metavar="FILE", help="go on with what this file has learned")
+    train.add_argument("--from", dest="go_on", type=Path, metavar="FILE", help=f"go on with {_LEARNED}")
     train.add_argument(
         "--method", metavar="NAME", choices=("best", "f2ocl", "vit-ridge", "vit-ncm", *WITHOUT_BOUNDARIES),
         help="best: the recommended settings (default); f2ocl: the paper's; vit-ridge, vit-ncm: without prompts; "
@@ -101,7 +103,7 @@ def _parser() -> argparse.ArgumentParser:
     common(train, 10)
 
     evaluate = command("eval", "Accuracy of what was learned.")
-    evaluate.add_argument("file", type=Path, help="what `f2ocl train` or strategy.save wrote")
+    evaluate.add_argument("file", type=Path, help=_LEARNED)
     evaluate.add_argument("images", help="folder, zip or tar with <class>/* or test/<class>/*")
     evaluate.add_argument("--hold-out", type=_share, metavar="SHARE", help="only what `train --hold-out` left out")
     common(evaluate, 128)
@@ -110,7 +112,7 @@ def _parser() -> argparse.ArgumentParser:
         "predict", "The likeliest classes of images: a line each.",
         jsonl="a JSON object a line", csv="a header, and a row an image",
     )  # fmt: skip
-    predict.add_argument("file", type=Path, help="what `f2ocl train` or strategy.save wrote")
+    predict.add_argument("file", type=Path, help=_LEARNED)
     predict.add_argument("images", nargs="+", help="image files, folders, zips or tars")
     predict.add_argument("--topk", type=_positive, default=1, help="classes an image; default %(default)s")
     predict.add_argument(
@@ -120,16 +122,16 @@ def _parser() -> argparse.ArgumentParser:
     common(predict, 128)
 
     info = command("info", "What a saved learner is.")
-    info.add_argument("file", type=Path)
+    info.add_argument("file", type=Path, help=_LEARNED)
 
     export = command("export", "Write the prediction to an ONNX file, and check it in ONNX Runtime.")
-    export.add_argument("file", type=Path, help="what `f2ocl train` or strategy.save wrote")
+    export.add_argument("file", type=Path, help=_LEARNED)
     export.add_argument("out", type=Path, help="file to write, ending in .onnx")
     export.add_argument("--overwrite", action="store_true", help="replace the file if there is one")
     export.add_argument("--weights", help="local checkpoint of the backbone")
 
     counts = command("counts", "How many images of each class it has learned: a line each.")
-    counts.add_argument("file", type=Path)
+    counts.add_argument("file", type=Path, help=_LEARNED)
     _add_corrections(command, common)
 
     app = command("app", "Teach a model by pictures on a page in the browser.")
@@ -197,6 +199,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     from avalanche_f2ocl.cli.formats import print_result
     from avalanche_f2ocl.cli.stopping import Stopped
     from avalanche_f2ocl.models.class_names import UnknownClass
+    from avalanche_f2ocl.models.hub import learned_file
 
     modules: Any = {"train": train, "eval": evaluate, "predict": predict, "info": info, "export": export}
     modules |= {"counts": counts, "app": app}
@@ -204,6 +207,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if hasattr(sys.stdout, "reconfigure"):  # names of files may hold what is no text
         sys.stdout.reconfigure(errors="surrogateescape" if os.name == "posix" else "backslashreplace")
     try:
+        if args.command in _READ_ONLY:
+            args.file = learned_file(args.file)
         print_result(module.run(args), module.text, args.form)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or it would fail again at exit

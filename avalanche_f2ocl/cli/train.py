@@ -15,6 +15,7 @@ from avalanche_f2ocl.cli.output import check_place, check_space
 from avalanche_f2ocl.cli.stopping import Stopped, StopSignals
 from avalanche_f2ocl.datasets.by_class import described, files_by_class, fingerprint, hold_out
 from avalanche_f2ocl.datasets.image_source import ImageSource
+from avalanche_f2ocl.models.hub import learned_file
 from avalanche_f2ocl.models.loading import load_model
 from avalanche_f2ocl.models.methods import METHODS, make_model
 from avalanche_f2ocl.models.model_file import holds_backbone
@@ -63,8 +64,9 @@ def _model(args: argparse.Namespace) -> tuple[SavedModel, bool]:
     if given := [name for name, value in fixed.items() if value]:
         names = ", ".join("--" + name.replace("_", "-") for name in given)
         raise ValueError(f"{names}: with --from it is the file that decides")
-    model = load_model(args.go_on, weights=args.weights, device=args.device)
-    return model, args.with_backbone or holds_backbone(args.go_on)
+    path = learned_file(args.go_on)
+    model = load_model(path, weights=args.weights, device=args.device)
+    return model, args.with_backbone or holds_backbone(path)
 
 
 def _learn(

@@ -17,9 +17,9 @@ from avalanche_f2ocl.keywords import F2OCLKeywords
 from avalanche_f2ocl.losses import contrastive_prompt_loss
 from avalanche_f2ocl.models.drift import DriftCompensation, NoCompensation
 from avalanche_f2ocl.models.f2ocl_batch import F2OCLBatch
+from avalanche_f2ocl.models.hub import HubModel
 from avalanche_f2ocl.models.max_drift import relative_move
 from avalanche_f2ocl.models.predicting import Prediction, Unprompted
-from avalanche_f2ocl.models.saving import SavedModel
 from avalanche_f2ocl.options import DEFAULT_BACKBONE
 from avalanche_f2ocl.signatures import option_defaults, spelled_out
 from avalanche_f2ocl.state.class_means import ClassMeans
@@ -28,7 +28,7 @@ from avalanche_f2ocl.state.prompts import Prompts, make_prompts
 from avalanche_f2ocl.state.row_adam import RowAdam
 
 
-class F2OCLModel(SavedModel):
+class F2OCLModel(HubModel):
     """Frozen backbone, class prompts, keys and a head on class sums (paper, Algorithm 1).
 
     Args:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor, nn
 
+from avalanche_f2ocl.models.hub import learned_file
 from avalanche_f2ocl.models.model_file import check_needs, read_model_file, saved_backbone
 from avalanche_f2ocl.models.resolved import decided_otherwise, resolved
 from avalanche_f2ocl.ranks import wait_for_all
@@ -94,7 +95,8 @@ class Resumable:
         """A strategy that has learned what the file's strategy had, for predictions or for another stream.
 
         Args:
-            path: a file written by :meth:`save`.
+            path: a file written by :meth:`save`; or a folder or ``"hf-hub:user/name"``, see
+                :func:`avalanche_f2ocl.load_model`.
             backbone: a timm name or module. By default the backbone comes from the file, if its weights are there, and
                 is otherwise loaded by its name.
             **options: options that override those of the file; also ``weights``, ``device``, ``plugins`` and
@@ -105,6 +107,7 @@ class Resumable:
             ValueError: the file is damaged, is of another format or strategy, was learned on other weights, or needs
                 a head, prompts or an election of a user's own that is not known here.
         """
+        path = learned_file(path)
         tensors, values = read_model_file(path)
         check_needs(values, path)
         if backbone is None:

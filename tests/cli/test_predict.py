@@ -2,6 +2,8 @@ import shutil
 
 from avalanche_f2ocl.cli.main import _parser
 from avalanche_f2ocl.datasets.image_source import ImageSource
+from avalanche_f2ocl.models.hub import FILE
+from tests.models.hub_stand_in import StandIn
 
 
 def test_a_line_per_image_in_the_order_given(f2ocl, learned, pictures, tmp_path):
@@ -80,3 +82,17 @@ def test_photographs_are_fitted_as_the_model_was_taught(f2ocl, learned, pictures
     [row] = f2ocl("predict", learned, pictures / name, "--json", "--quiet")[1]
     share = float(model.predict_proba(image[None]).max())
     assert abs(row["classes"][0]["probability"] - share) < 1e-4
+
+
+def test_what_was_learned_may_lie_on_the_hub(f2ocl, learned, pictures, tmp_path, monkeypatch):
+    (tmp_path / "folder").mkdir()
+    shutil.copy(learned, tmp_path / "folder" / FILE)
+    StandIn(monkeypatch, tmp_path / "cache").put("user/name", tmp_path / "folder", "v1")
+    code, out, _ = f2ocl("predict", "hf-hub:user/name@v1", pictures / "test" / "red", "--quiet")
+    assert code == 0 and out == f2ocl("predict", learned, pictures / "test" / "red", "--quiet")[1]
+    assert f2ocl("counts", "hf-hub:user/name@v1", "--json") == f2ocl("counts", learned, "--json")
+    more = tmp_path / "more.safetensors"
+    assert f2ocl("train", pictures, "--from", "hf-hub:user/name@v1", "--out", more, "--quiet")[0] == 0
+    assert sorted(f2ocl("counts", more)[1].splitlines()) == ["blue\t16", "green\t16", "red\t16"]
+    code, _, said = f2ocl("predict", "hf-hub:user/name", pictures / "test" / "red")
+    assert code == 1 and "no model.safetensors of 'user/name'" in said
