@@ -1,4 +1,4 @@
-"""The frozen ViT: loading, preprocessing, prompts among its tokens, speed on its device."""
+"""The frozen ViT: loading, preprocessing, prompts among its tokens, and speed on its device."""
 
 from avalanche_f2ocl.backbone.load import load_backbone
 from avalanche_f2ocl.backbone.vit import PromptableViT

@@ -1,4 +1,4 @@
-"""Attention where its gradient is slow."""
+"""A remedy for attention whose gradient is slow."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -11,10 +11,10 @@ from torch.overrides import TorchFunctionMode
 
 
 class Float32Attention(TorchFunctionMode):
-    """While it lasts, ``scaled_dot_product_attention`` computes in float32 and gives its inputs' dtype.
+    """A context in which ``scaled_dot_product_attention`` computes in float32 and returns its inputs' dtype.
 
-    On a CPU its backward pass in bfloat16 takes five times that in float32, half of a training step at 70 tokens; the
-    products around it stay in bfloat16.
+    On a CPU its backward pass takes five times as long in bfloat16 as in float32, which is half of a training step at
+    70 tokens. The matrix products around it stay in bfloat16.
 
     Example:
         >>> x = torch.ones(1, 1, 2, 4, dtype=torch.bfloat16)
@@ -32,6 +32,6 @@ class Float32Attention(TorchFunctionMode):
 
 
 def gradient_attention(tokens: Tensor) -> AbstractContextManager:
-    """For a pass over ``tokens`` whose gradient is wanted: what makes its attention fast."""
+    """A context that makes attention fast in a pass over ``tokens`` whose gradient is needed."""
     slow = tokens.device.type == "cpu" and tokens.dtype == torch.bfloat16
     return Float32Attention() if slow else nullcontext()

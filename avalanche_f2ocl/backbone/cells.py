@@ -10,7 +10,7 @@ def cell_means(patches: Tensor, size: tuple[int, int], grid: int) -> Tensor:
     Args:
         patches: ``(B, H * W, D)``, row by row.
         size: H and W.
-        grid: cells a side; where H or W is no multiple of it, neighbouring cells share patches.
+        grid: cells a side; if H or W is no multiple of it, neighbouring cells share patches.
 
     Returns:
         ``(B, grid * grid, D)``, row by row.

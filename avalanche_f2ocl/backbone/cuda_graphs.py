@@ -12,20 +12,20 @@ from torch import Tensor
 from avalanche_f2ocl.backbone.graph_call import Function, GraphCall
 
 MOST = 8
-"""Graphs at most; each keeps the memory of one pass."""
+"""Largest number of graphs; each keeps the memory of one pass."""
 AFTER = 3
-"""Calls of the same shapes that come before theirs is captured: a rare size is not worth the capture."""
+"""Number of calls with the same shapes before they are captured: a rare size is not worth the capture."""
 
 
 class CapturedCalls:
-    """Calls functions of tensors; where the same shapes and dtypes come again and again, by replaying a CUDA graph.
+    """Calls functions of tensors, by replaying a CUDA graph if the same shapes and dtypes come again and again.
 
-    Anything else runs as it is: other devices, other shapes, autocast. What is returned is the caller's own, also after
-    later replays. A gradient can be taken of the latest call of a graph only.
+    Anything else is called directly: other devices, other shapes, autocast. Results belong to the caller, so later
+    replays do not change them. Only the latest call of a graph can be differentiated.
 
     Args:
         required: whether a capture that fails raises; otherwise it warns, and those shapes are not captured again.
-        device_type: whose tensors are captured.
+        device_type: type of device on which calls are captured.
 
     Example:
         >>> calls = CapturedCalls()
@@ -38,17 +38,17 @@ class CapturedCalls:
         self.clear()
 
     def clear(self) -> None:
-        """Forgets all graphs; to be called when tensors that a function closes over have moved."""
+        """Drops all graphs; call it when tensors that a function closes over have moved."""
         self._seen: Counter[Hashable] = Counter()
         self._graphs: dict[Hashable, GraphCall | None] = {}
 
     def wipe(self) -> None:
-        """Forgets the values of the last calls, which graphs keep in their memory; gradients of these are lost."""
+        """Clears the values of the last calls, which graphs keep in memory; these can no longer be differentiated."""
         for graph in filter(None, self._graphs.values()):
             graph.wipe()
 
     def __getstate__(self) -> dict[str, Any]:
-        # Graphs can neither be copied nor saved; a copy captures its own.
+        # Graphs can be neither copied nor saved; a copy captures its own.
         return {"required": self.required, "device_type": self.device_type}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -58,10 +58,10 @@ class CapturedCalls:
         """The function's outputs.
 
         Args:
-            name: the same for the same function.
-            function: of the tensors, without side effects; what else it reads stays where it is.
-            first: has no gradient.
-            *others: may have.
+            name: identifies the function.
+            function: a function of the tensors without side effects; other tensors that it reads must not move.
+            first: a tensor without gradient.
+            *others: tensors that may have a gradient.
         """
         tensors = (first, *others)
         if first.device.type != self.device_type or torch.is_autocast_enabled(self.device_type):
@@ -76,7 +76,7 @@ class CapturedCalls:
 
     def _capture(self, function: Function, tensors: tuple[Tensor, ...]) -> GraphCall | None:
         try:
-            # On the tensors' device; and back on what was current, since a capture that fails leaves its own stream so.
+            # Capture on the tensors' device, and restore the current stream, since a failed capture leaves its own.
             with torch.cuda.stream(torch.cuda.current_stream(tensors[0].device)):
                 return GraphCall(function, tensors)
         except RuntimeError as error:
@@ -84,6 +84,6 @@ class CapturedCalls:
             if self.required:
                 raise RuntimeError(f"capture=True, but {problem}") from error
             warnings.warn(f"{problem}; it runs slower without", stacklevel=2)
-        with suppress(RuntimeError):  # which some versions raise when a capture could not be ended
-            torch.cuda.empty_cache()  # without the error, whose frames hold what was made before memory ran out
+        with suppress(RuntimeError):  # some versions raise it when a capture could not be ended
+            torch.cuda.empty_cache()  # the error is gone by now, whose frames held tensors
         return None

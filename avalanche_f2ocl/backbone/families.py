@@ -1,4 +1,4 @@
-"""What differs between timm's families of ViTs: how they pool, and how they tell their blocks about positions."""
+"""Differences between timm's families of ViTs: how they pool, and how their blocks learn about positions."""
 
 from collections.abc import Callable
 from functools import partial
@@ -12,10 +12,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 AnyViT: TypeAlias = Any
-"""A module of one of :data:`FAMILIES`, whose attributes timm does not declare alike."""
+"""A module of one of :data:`FAMILIES`, whose attributes timm declares differently."""
 
 FAMILIES = (VisionTransformer, Eva)
-"""Classes that take prompts; Eva stands for EVA-02, DINOv3, Perception Encoder and timm's own with rotary positions."""
+"""Classes that can be prompted; Eva covers EVA-02, DINOv3, Perception Encoder and timm's ViTs with rotary positions."""
 
 
 def has_class_token(vit: AnyViT) -> bool:
@@ -28,7 +28,7 @@ def stock_readout(vit: AnyViT) -> str:
 
     Returns:
         ``"cls"``, the class token; ``"patch"``, the mean over the patches; ``"distilled"``, the mean of class and
-        distillation token; ``"pool"``, a way of its own, such as an attention pool.
+        distillation token; ``"pool"``, any other way, such as an attention pool.
 
     Example:
         >>> stock_readout(VisionTransformer(img_size=32, embed_dim=8, num_heads=2, depth=1, global_pool="avg"))
@@ -41,16 +41,16 @@ def stock_readout(vit: AnyViT) -> str:
 
 
 def block_calls(vit: AnyViT, prompts: int = 0) -> list[Callable[[Tensor], Tensor]]:
-    """The blocks, in their order, for tokens ``(B, T, D)`` with ``prompts`` between prefix tokens and patches."""
+    """The blocks in order, as functions of tokens ``(B, T, D)`` with ``prompts`` between prefix tokens and patches."""
     angles = rotations(vit, prompts)
     return [block if a is None else partial(block, rope=a) for block, a in zip(vit.blocks, angles, strict=True)]
 
 
 def rotations(vit: AnyViT, prompts: int) -> list[Tensor | None]:
-    """The rotary position embedding for each block, which leaves prompts as they are; None where there is none.
+    """The rotary position embedding for each block, which leaves prompts unchanged; None for a block without one.
 
-    A block rotates queries and keys of all tokens behind the prefix tokens by angles whose sines and cosines it is
-    given. Prompts come first there, with a sine of 0 and a cosine of 1.
+    A block is given sines and cosines of angles and rotates by them the queries and keys of all tokens behind the
+    prefix tokens. The first of these are the prompts, with a sine of 0 and a cosine of 1.
     """
     if getattr(vit, "rope", None) is None:
         return [None] * len(vit.blocks)
@@ -64,11 +64,11 @@ def rotations(vit: AnyViT, prompts: int) -> list[Tensor | None]:
 
 
 def check_vit(vit: nn.Module, name: str, image_size: int | None = None) -> AnyViT:
-    """The ViT.
+    """Returns the ViT after checking it.
 
     Raises:
-        TypeError: of none of :data:`FAMILIES`.
-        ValueError: it takes other images than square ones in three channels, or no such ``image_size``.
+        TypeError: the module is of none of :data:`FAMILIES`.
+        ValueError: its images are not square or do not have three channels, or it does not take ``image_size``.
     """
     if not isinstance(vit, FAMILIES):
         raise TypeError(

@@ -10,25 +10,26 @@ from torch.autograd.function import once_differentiable
 Function = Callable[..., tuple[Tensor, ...]]
 
 WARM_UPS = 3
-"""Calls before the recording, as PyTorch's own: libraries then have what they set up at their first calls."""
+"""Number of calls before the recording, as in PyTorch's own, so that libraries are set up by then."""
 
 
 class GraphCall:
-    """Calls a function of tensors by replaying what it once launched.
+    """Calls a function of tensors by replaying the kernels that it launched once.
 
-    As :func:`torch.cuda.make_graphed_callables`, which in PyTorch 2.4 needs a gradient, and up to 2.11 records on a
-    stream of the device that recorded first and fails when another thread, as one that pins memory, calls CUDA
-    meanwhile.
+    It is like :func:`torch.cuda.make_graphed_callables`, which in PyTorch 2.4 needs a gradient, and up to 2.11 records
+    on a stream of the device that recorded first and fails if another thread, such as one that pins memory, calls CUDA
+    at the same time.
 
-    Every call has the same memory: what is returned is a copy, and a gradient can be taken of the latest call only.
+    Every call uses the same memory: results are copies, and only the latest call can be differentiated.
 
     Args:
-        function: of the tensors, without side effects; what else it reads must stay where it is.
-        tensors: a sample, on the current device. The first has no gradient; the others may have, and the same graph
-            serves calls with and without.
+        function: a function of the tensors without side effects; other tensors that it reads must not move.
+        tensors: sample tensors on the current device. The first has no gradient; the others may have one, and the same
+            graph serves calls with and without gradients.
 
     Raises:
-        RuntimeError: it cannot be recorded; :class:`torch.cuda.OutOfMemoryError`, a subclass, for lack of memory.
+        RuntimeError: the function cannot be recorded; for lack of memory, the subclass
+            :class:`torch.cuda.OutOfMemoryError`.
     """
 
     def __init__(self, function: Function, tensors: tuple[Tensor, ...]) -> None:
@@ -44,7 +45,7 @@ class GraphCall:
                     self._gradients(outputs, tuple(map(torch.empty_like, outputs)))
             self._forward, outputs = self._record(function, *self.inputs)
             self.output_grads = tuple(map(torch.empty_like, outputs))
-            if others:  # nothing recorded is warned of
+            if others:  # avoids warnings about what is recorded
                 self._backward, self.grads = self._record(self._gradients, outputs, self.output_grads)
         self.outputs = tuple(output.detach() for output in outputs)
         self.calls = 0
@@ -55,8 +56,8 @@ class GraphCall:
 
     @torch.no_grad()
     def wipe(self) -> None:
-        """Forgets the last call's values."""
-        self.calls += 1  # its gradient is lost
+        """Clears the last call's values."""
+        self.calls += 1  # it can no longer be differentiated
         for tensor in (*self.inputs, *self.outputs, *self.output_grads, *self.grads):
             tensor.zero_()
 
@@ -81,7 +82,7 @@ class GraphCall:
         return graph, results
 
     def _gradients(self, outputs: tuple[Tensor, ...], grads: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """Of the inputs that may have one."""
+        """The gradients of those inputs that may have one."""
         inputs = [own for own in self.inputs if own.requires_grad]
         return torch.autograd.grad(outputs, inputs, grads) if inputs else ()
 
@@ -98,7 +99,7 @@ class _Replay(torch.autograd.Function):
     def backward(ctx: Any, *output_grads: Tensor) -> tuple[Tensor | None, ...]:
         if ctx.number != ctx.graph_call.calls:
             raise RuntimeError(
-                "a gradient of a forward pass whose activations a later one of the same shapes has overwritten: "
+                "a later forward pass of the same shapes has overwritten the activations that this gradient needs: "
                 "take gradients before the next pass, or set capture=False"
             )
         return None, *ctx.graph_call.replay_backward(output_grads)

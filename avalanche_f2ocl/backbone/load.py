@@ -17,15 +17,17 @@ def load_backbone(
     image_size: int | None = None,
     **options: Any,
 ) -> PromptableViT:
-    """Loads a ViT and wraps it; where several processes share the work, each for its share.
+    """Loads a ViT and wraps it, so that several processes share its work if there are several.
 
     Args:
-        backbone, weights, image_size: as :func:`avalanche_f2ocl.backbone.load_vit`; a :class:`PromptableViT` is given
-            back as it is, and takes no weights or size.
-        **options: as :class:`PromptableViT`.
+        backbone: a timm name, ``"micro_vit"`` or a ViT of timm's; a :class:`PromptableViT` is returned unchanged.
+        weights: local checkpoint for a named backbone.
+        image_size: side of the images in pixels; by default the backbone's own.
+        **options: options of :class:`PromptableViT`.
 
     Raises:
-        TypeError, ValueError, OSError: as there.
+        TypeError, ValueError: the backbone or an option is not allowed.
+        OSError: the weights could not be loaded.
 
     Example:
         >>> load_backbone("micro_vit", readout="patch").readout

@@ -1,4 +1,4 @@
-"""A ViT's forward pass over tokens with prompts among them, as pure functions."""
+"""A ViT's forward pass over tokens and prompts, as pure functions."""
 
 from collections.abc import Sequence
 
@@ -10,12 +10,12 @@ from avalanche_f2ocl.backbone.families import AnyViT, block_calls, has_class_tok
 
 
 def last_outputs(vit: AnyViT, tokens: Tensor, length: int = 0) -> Tensor:
-    """What the last block puts out.
+    """The outputs of the last block.
 
     Args:
-        vit: of a family that takes prompts.
+        vit: a ViT of one of the families that can be prompted.
         tokens: ``(B, T, D)``.
-        length: prompts among them, behind the prefix tokens.
+        length: number of prompts among the tokens, behind the prefix tokens.
 
     Returns:
         ``(B, T, D)``, before the last norm.
@@ -28,16 +28,18 @@ def last_outputs(vit: AnyViT, tokens: Tensor, length: int = 0) -> Tensor:
 def layer_outputs(
     vit: AnyViT, tokens: Tensor, length: int, blocks: Sequence[int], grid: int = 1
 ) -> tuple[Tensor, Tensor]:
-    """The same, and what some blocks put out on the way.
+    """The outputs of the last block, and layers from the outputs of earlier blocks.
 
     Args:
-        vit, tokens, length: as :func:`last_outputs`.
-        blocks: indices, ascending.
-        grid: patches are averaged over ``grid * grid`` cells.
+        vit: a ViT of one of the families that can be prompted.
+        tokens: ``(B, T, D)``.
+        length: number of prompts among the tokens, behind the prefix tokens.
+        blocks: indices of blocks, ascending.
+        grid: patches are averaged over ``grid * grid`` cells of the image.
 
     Returns:
-        The last outputs ``(B, T, D)``, and ``(B, blocks, K, D)`` float32: the class token, where there is one, and the
-        means over cells.
+        The last outputs ``(B, T, D)``, and layers ``(B, blocks, K, D)`` float32: the class token, if there is one, and
+        the means over cells.
     """
     first_patch, outputs = vit.num_prefix_tokens + length, []
     for index, block in enumerate(block_calls(vit, length)):
@@ -56,7 +58,7 @@ def insert_prompts(vit: AnyViT, tokens: Tensor, prompts: Tensor, position: str =
     """
     if position == "cls":
         prompts = prompts + vit.pos_embed[:, :1]
-    # Not len(tokens): an exported program would then take mini-batches of one size.
+    # With len(tokens), an exported program would take mini-batches of one size only.
     prompts = prompts.to(tokens.dtype).expand(tokens.shape[0], -1, -1)
     prefix = vit.num_prefix_tokens
     return torch.cat([tokens[:, :prefix], prompts, tokens[:, prefix:]], dim=1)
@@ -65,7 +67,7 @@ def insert_prompts(vit: AnyViT, tokens: Tensor, prompts: Tensor, position: str =
 def read_out(vit: AnyViT, outputs: Tensor, length: int, readout: str) -> Tensor:
     """The embedding ``(B, D)`` float32 of the last block's outputs ``(B, T, D)`` with ``length`` prompts among them.
 
-    ``readout``: as :class:`avalanche_f2ocl.backbone.PromptableViT` has resolved it.
+    ``readout`` is the resolved one of :class:`avalanche_f2ocl.backbone.PromptableViT`, not ``"auto"``.
     """
     prefix, x = vit.num_prefix_tokens, vit.norm(outputs)
     if readout == "patch":

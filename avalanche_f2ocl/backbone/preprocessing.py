@@ -1,4 +1,4 @@
-"""From images as they come to what the backbone takes, on the images' device."""
+"""Turns images into the backbone's input, on the images' device."""
 
 from typing import Any
 
@@ -12,12 +12,12 @@ from avalanche_f2ocl.options import Fit, Normalise
 
 
 class ImagePreparation(nn.Module):
-    """Grey to three channels, fitted to a square, normalised. No augmentation.
+    """Gives images three channels, fits them to a square and normalises them, without augmentation.
 
     Args:
         fit: how images become squares.
-        mean, std: per channel, for images in [0, 1].
-        inputs: ``"normalised"`` passes images untouched.
+        mean, std: mean and standard deviation per channel, for images in [0, 1].
+        inputs: ``"auto"``; or ``"normalised"``, which passes images on unchanged.
 
     Example:
         >>> prepare = ImagePreparation(ImageFit(32), (0.5,) * 3, (0.5,) * 3)
@@ -44,13 +44,13 @@ class ImagePreparation(nn.Module):
         if images.shape[-2:] != (side, side):
             images = self._fitted(images)
             if not torch.compiler.is_compiling():
-                # In place: a large batch takes its time here to allocate. torch 2.4 exports nothing of the kind.
+                # In place, since allocating takes long for a large batch; torch 2.4 cannot export that.
                 return (images.clamp_(0, 1) - self.mean).div_(self.std)
-            images = images.clamp(0, 1)  # bicubic overshoots
+            images = images.clamp(0, 1)  # bicubic interpolation overshoots
         return (images - self.mean) / self.std
 
     def fitted(self, images: Tensor) -> Tensor:
-        """``(B, C, H, W)`` uint8 or float in [0, 1], fitted and not normalised: ``(B, C, S, S)`` float32."""
+        """Fits images ``(B, C, H, W)``, uint8 or float in [0, 1], without normalising: ``(B, C, S, S)`` float32."""
         side = self.fit.image_size
         images = _in_unit(images)
         return images if images.shape[-2:] == (side, side) else self._fitted(images).clamp(0, 1)
@@ -74,11 +74,11 @@ def _in_unit(images: Tensor) -> Tensor:
 
 
 def enlarged(images: Tensor, zoom: float) -> Tensor:
-    """The middle of square images, enlarged to their size.
+    """The middle of square images, enlarged to the images' size.
 
     Args:
         images: ``(B, C, S, S)`` floating.
-        zoom: of S, 1 / zoom is kept; 1 gives the images themselves.
+        zoom: the middle S / zoom pixels of each side are enlarged; 1 gives the images themselves.
 
     Returns:
         ``(B, C, S, S)``.
@@ -99,11 +99,11 @@ def enlarged(images: Tensor, zoom: float) -> Tensor:
 def prepared_as(
     vit: Any, fit: Fit = "auto", normalise: Normalise = "backbone", inputs: str = "auto"
 ) -> ImagePreparation:
-    """What a ViT's configuration says of its evaluation: size, crop, interpolation, mean and deviation.
+    """The preprocessing by a ViT's configuration: size, crop, interpolation, mean and standard deviation.
 
     Args:
-        vit: of timm's.
-        fit: ``"auto"`` is ``"squash"`` where the ViT's own crop mode is.
+        vit: a ViT of timm's.
+        fit: how images become squares; ``"auto"`` is ``"squash"`` if that is the ViT's own crop mode.
         normalise, inputs: see :class:`avalanche_f2ocl.backbone.PromptableViT`.
 
     Example:

@@ -1,4 +1,4 @@
-"""A frozen ViT whose forward passes several processes share."""
+"""A frozen ViT whose forward passes are shared by several processes."""
 
 from collections.abc import Callable, Hashable
 from typing import Any
@@ -13,12 +13,12 @@ from avalanche_f2ocl.ranks import Share, all_equal, gather_rows, own_share, sum_
 class ShardedViT(PromptableViT):
     """A :class:`PromptableViT` that encodes its process's share of each mini-batch and gathers the embeddings of all.
 
-    Everything behind it (loss, keys, prototypes, heads, metrics) sees the whole mini-batch in every process and so
-    stays the same in all; the gradient of the prompts is summed over the processes. All must make the same calls in the
-    same order.
+    Everything after it (loss, keys, prototypes, heads, metrics) sees the whole mini-batch in every process and so
+    stays the same in all; the gradient of the prompts is summed over the processes. All processes must make the same
+    calls in the same order.
 
     Args:
-        vit, args, options: as :class:`PromptableViT`.
+        vit, args, options: those of :class:`PromptableViT`.
 
     Raises:
         ValueError: the processes' weights differ.
@@ -27,10 +27,10 @@ class ShardedViT(PromptableViT):
     def __init__(self, vit: Any, *args: Any, **options: Any) -> None:
         super().__init__(vit, *args, **options)
         if not all_equal(self.checksum):
-            raise ValueError("the processes have backbones with different weights: load the same, or seed their making")
+            raise ValueError("the processes have backbones with different weights: load the same file, or use one seed")
 
     def tokens(self, images: Tensor, zoom: float = 1.0) -> Tensor:
-        """Tokens of the process's share of ``images (B, C, H, W)``, which know that they are one."""
+        """Tokens of the process's share of ``images (B, C, H, W)``; their attribute ``share`` says which share."""
         share = own_share(len(images))
         tokens = super().tokens(share.of(images), zoom)
         tokens.share = share  # type: ignore[attr-defined]
@@ -50,7 +50,7 @@ class ShardedViT(PromptableViT):
 
 
 def _own(prompts: Tensor | None, share: Share) -> Tensor | None:
-    """Of prompts for each sample this process's."""
+    """This process's part of the prompts, if each sample has its own; else all of them."""
     if prompts is None:
         return None
     if prompts.requires_grad and torch.is_grad_enabled():

@@ -16,7 +16,7 @@ from avalanche_f2ocl.arguments import check_positive_int
 from avalanche_f2ocl.backbone.families import AnyViT, check_vit
 
 MICRO_VIT = "micro_vit"
-"""Name of the small bundled ViT (32 px), made for offline use and tests, not for figures."""
+"""Name of the small bundled ViT (32 px), made for offline use and tests, not for reported results."""
 
 
 def load_vit(
@@ -24,21 +24,22 @@ def load_vit(
     weights: str | Path | None = None,
     image_size: int | None = None,
 ) -> AnyViT:
-    """A timm ViT with weights.
+    """Loads a ViT of timm's with its weights.
 
     Args:
-        backbone: a timm model name with its pretrained tag (``"vit_base_patch16_224.augreg_in21k"``;
-            the same name without a tag means whichever checkpoint timm prefers), ``"micro_vit"``, or a
-            ``VisionTransformer`` or ``Eva``, which is used as it is.
+        backbone: a timm model name with its pretrained tag, such as ``"vit_base_patch16_224.augreg_in21k"``
+            (without a tag, timm chooses the checkpoint); ``"micro_vit"``; or a ``VisionTransformer`` or ``Eva``, which
+            is used as it is.
         weights: local checkpoint (safetensors, or a state dict readable with ``weights_only=True``).
-            Without it, timm downloads the tag's.
-        image_size: side in pixels; position embeddings are resampled. Default: the model's own.
+            Without it, timm downloads the weights of the tag.
+        image_size: side of the images in pixels, for which position embeddings are resampled; by default the model's
+            own.
 
     Raises:
-        TypeError: ``backbone`` is no name and none of timm's classes ``VisionTransformer`` and ``Eva``, or the name of
-            a model of another class (before anything is downloaded).
-        ValueError: unknown name or tag, a size that the model does not take, images that are not square or have
-            another number of channels than three, or weights that do not match; the message names them.
+        TypeError: ``backbone`` is neither a name nor of timm's classes ``VisionTransformer`` and ``Eva``, or it names
+            a model of another class (raised before anything is downloaded).
+        ValueError: the name or tag is unknown, the model does not take this size, its images are not square or do not
+            have three channels, or the weights do not match; the message names the problem.
         FileNotFoundError: ``weights`` is no file.
         OSError: the download failed.
 
@@ -79,7 +80,7 @@ def _without_weights(name: str) -> nn.Module:
     try:
         with torch.device("meta"):  # takes no memory
             return timm.create_model(name, num_classes=0)
-    except RuntimeError:  # models of older versions of timm compute with values while they are made
+    except RuntimeError:  # models of older timm versions compute with values while they are built
         return timm.create_model(name, num_classes=0)
 
 
@@ -112,13 +113,13 @@ def vit_from_state(name: str, state: dict[str, Tensor], image_size: int) -> AnyV
     """A named ViT with the tensors of a ``state_dict``.
 
     Raises:
-        ValueError: unknown name, or tensors that do not match.
+        ValueError: the name is unknown, or the tensors do not match.
     """
     if name == MICRO_VIT:
         vit = _empty_micro_vit({"img_size": image_size})
     else:
         architecture, _, tag = name.partition(".")
-        # Some have no weights that timm knows, and their configuration a tag of its own.
+        # Some have no weights that timm knows, and a tag of their own in their configuration.
         known = tag in _tags(architecture) or not timm.is_model(architecture)
         name = name if known else architecture
         _check_name(name)

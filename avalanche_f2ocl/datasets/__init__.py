@@ -1,4 +1,4 @@
-"""Image data sets, decoded once into memory."""
+"""Image data sets, in memory or read from the disk."""
 
 from avalanche_f2ocl.datasets.loading import LoadedData, imagenet_r, keep_per_class, load
 

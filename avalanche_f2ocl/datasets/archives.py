@@ -1,4 +1,4 @@
-"""What holds files of images: folders, zips and tars. Each lists names and opens one; all can be sent to processes."""
+"""Folders, zips and tars of images: each lists names of files and opens them, and all can be sent to processes."""
 
 import os
 import posixpath
@@ -11,12 +11,12 @@ from typing import BinaryIO, Protocol
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, is_zipfile
 
 MAX_BYTES = 2**29
-"""Largest file that is read, in bytes, 512 MiB; what a zip unpacks to counts."""
+"""Largest file that is read, in bytes: 512 MiB, after unpacking from a zip."""
 
-_TAR_LINKS = 40  # from one to the next, as many as Linux follows
+_TAR_LINKS = 40  # links followed from one to the next, as many as Linux follows
 _ENCRYPTED = 1
-_LINKS = 3  # folders that link to each other have as many paths as orders
-_PIECE = 1 << 12  # bytes, of which no method makes more than some 80 MB
+_LINKS = 3  # without a limit, folders that link to each other would have endless paths
+_PIECE = 1 << 12  # compressed bytes read at a time, from which no method makes more than about 80 MB
 _NOWHERE, _SPARSE = (-1, 0), (-2, 0)
 
 
@@ -28,23 +28,23 @@ class Archive(Protocol):
         ...
 
     def bytes(self, name: str) -> int:
-        """How long a listed file is."""
+        """The length of a listed file in bytes."""
         ...
 
     def open(self, name: str) -> BinaryIO:
-        """A listed file, for reading.
+        """Opens a listed file for reading.
 
         Raises:
-            Exception: of any type, where it cannot be read.
+            Exception: of any type, if the file cannot be read.
         """
         ...
 
 
 class Folder:
-    """A folder and those in it; links to folders are followed, three of them on one path.
+    """A folder and its subfolders; up to three links to folders are followed on a path.
 
     Args:
-        path: of the folder.
+        path: path of the folder.
     """
 
     def __init__(self, path: Path) -> None:
@@ -58,7 +58,7 @@ class Folder:
     def _walk(self, prefix: str, names: list[str], above: set[tuple[int, int]], links: int) -> None:
         folder = self.path / prefix
         place = folder.stat()
-        if (place.st_dev, place.st_ino) in above:  # a link to a folder that it is in
+        if (place.st_dev, place.st_ino) in above:  # a link to a folder that contains it
             return
         above = above | {(place.st_dev, place.st_ino)}
         with os.scandir(folder) as entries:
@@ -69,8 +69,8 @@ class Folder:
                 if entry.is_dir() and linked <= _LINKS:
                     self._walk(name + "/", names, above, linked)
                     name += "/"
-            except (OSError, RecursionError):  # it may not be read, is a link to itself, or lies too deep
-                pass  # so it counts as a file, which cannot be read
+            except (OSError, RecursionError):  # no permission, a link to itself, or too deep
+                pass  # it then counts as a file that cannot be read
             names.append(name)
 
     def bytes(self, name: str) -> int:
@@ -78,7 +78,7 @@ class Folder:
 
     def open(self, name: str) -> BinaryIO:
         place = (self.path / name).stat()
-        if not stat.S_ISREG(place.st_mode):  # to read a pipe could wait for ever
+        if not stat.S_ISREG(place.st_mode):  # reading a pipe could wait for ever
             raise OSError("it is no ordinary file")
         _check_bytes(place.st_size)
         return (self.path / name).open("rb")
@@ -88,10 +88,10 @@ class Zip:
     """A zip; ``\\`` between the parts of a name counts as ``/``.
 
     Args:
-        path: of the zip.
+        path: path of the zip.
 
     Raises:
-        BadZipFile: it is none.
+        BadZipFile: the file is no zip.
     """
 
     def __init__(self, path: Path) -> None:
@@ -101,7 +101,7 @@ class Zip:
 
     @property
     def _archive(self) -> ZipFile:
-        """Opened once in each process: processes that share a file's position disturb each other."""
+        """The zip, opened once in each process, since processes that share a file's position disturb each other."""
         if self._opened is None or self._opened[0] != os.getpid():
             self._opened = os.getpid(), ZipFile(self.path)
         return self._opened[1]
@@ -117,7 +117,7 @@ class Zip:
         _check_bytes(info.file_size)
         if info.flag_bits & _ENCRYPTED:
             raise OSError("it is encrypted")
-        # Without a length, what lies about its own would be unpacked whole; other methods unpack each piece whole.
+        # Without a limit, a file that lies about its length would be unpacked whole; other methods do that anyway.
         piece = max(1, info.file_size) if info.compress_type in (ZIP_STORED, ZIP_DEFLATED) else _PIECE
         with self._archive.open(info) as file:
             return BytesIO(b"".join(iter(partial(file.read, piece), b"")))
@@ -127,13 +127,13 @@ class Zip:
 
 
 class Tar:
-    """A tar that is not compressed, of which any file can be read without those before it.
+    """An uncompressed tar; any file can be read without reading those before it.
 
     Args:
-        path: of the tar.
+        path: path of the tar.
 
     Raises:
-        tarfile.ReadError: it is none.
+        tarfile.ReadError: the file is no tar.
     """
 
     def __init__(self, path: Path) -> None:
@@ -141,7 +141,7 @@ class Tar:
 
     @cached_property
     def _places(self) -> dict[str, tuple[int, int]]:
-        """Offset and length in bytes of each file; those of a link are what it leads to."""
+        """Offset and length in bytes of each file; a link has those of its target."""
         places: dict[str, tuple[int, int]] = {}
         links: dict[str, str] = {}
         with tarfile.open(self.path, "r:") as archive:
@@ -158,7 +158,7 @@ class Tar:
         for name, target in links.items():
             for _ in range(_TAR_LINKS):
                 target = links.get(target, target)
-            if not target.startswith(("/", "..")):  # those that lead out are passed over as such names are
+            if not target.startswith(("/", "..")):  # links that lead out of the tar are skipped, as such names are
                 places[name] = places.get(target, _NOWHERE)
         return places
 
@@ -179,10 +179,10 @@ class Tar:
 
 
 class Inside:
-    """A folder of an archive.
+    """A folder in an archive.
 
     Args:
-        archive: that it is in.
+        archive: the archive that contains it.
         folder: its name, with ``/`` at the end.
     """
 
@@ -201,16 +201,16 @@ class Inside:
 
 
 def is_archive(path: str | Path) -> bool:
-    """Whether a file is a zip or tar, by what is in it."""
+    """Whether a file is a zip or tar, judged by its contents."""
     return tarfile.is_tarfile(path) or is_zipfile(path)
 
 
 def open_archive(path: str | Path) -> Archive:
-    """The folder, zip or tar at a path.
+    """Opens the folder, zip or tar at a path.
 
     Raises:
-        FileNotFoundError: there is nothing.
-        ValueError: a file of another kind.
+        FileNotFoundError: there is no such path.
+        ValueError: the file is of another kind.
     """
     path = Path(path)
     if path.is_dir():
@@ -218,7 +218,7 @@ def open_archive(path: str | Path) -> Archive:
     if not path.is_file():
         raise FileNotFoundError(f"no such folder, zip or tar: {str(path)!r}")
     try:
-        if tarfile.is_tarfile(path):  # first: its last file may be a zip, which it would then look like
+        if tarfile.is_tarfile(path):  # checked first, since a tar whose last file is a zip looks like a zip
             archive = Tar(path)
             archive.listed()
             return archive

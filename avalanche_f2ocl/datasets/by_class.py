@@ -1,4 +1,4 @@
-"""Which images of a source belong to which class, by the folders that they lie in."""
+"""The classes of a source's images, by the folders that they lie in."""
 
 import hashlib
 from collections import Counter
@@ -21,10 +21,10 @@ class ClassFiles:
     """Images and their classes.
 
     Attributes:
-        names: of files, sorted.
-        classes: of each file, the name of its class.
+        names: names of files, sorted.
+        classes: for each file, the name of its class.
         passed_over: files that are no images by their names, or lie in no class.
-        empty: names of classes whose folders hold no image; an archive need not list folders.
+        empty: names of classes whose folders hold no image; an archive may not list such folders.
         whole: whether the source is not divided into parts.
     """
 
@@ -36,13 +36,13 @@ class ClassFiles:
 
 
 def files_by_class(source: ImageSource, split: str) -> ClassFiles:
-    """The images of ``<split>/<class>/``, or of ``<class>/`` where there is neither ``train/`` nor ``test/``.
+    """The images of ``<split>/<class>/``, or of ``<class>/`` if there is neither ``train/`` nor ``test/``.
 
-    Images in folders of a class belong to it. A folder around all of this is passed through, as a zip of a folder has
-    it. Class names are in Unicode's composed form.
+    Images in subfolders of a class belong to the class. A single folder around everything, as in a zip of a folder, is
+    ignored. Class names are in Unicode's composed form.
 
     Args:
-        source: of images.
+        source: source of the images.
         split: ``"train"`` or ``"test"``.
 
     Raises:
@@ -73,11 +73,12 @@ def files_by_class(source: ImageSource, split: str) -> ClassFiles:
 
 
 def hold_out(files: ClassFiles, share: float) -> tuple[list[int], list[int]]:
-    """Parts a share of each class from the rest, by file names alone: the same in every call.
+    """Separates a share of each class from the rest, by file names alone, so that every call gives the same.
 
     Args:
         files: images and their classes.
-        share: in [0, 1); of a class's images, rounded, but one stays on either side where there are two.
+        share: share of a class's images, in [0, 1). Their number is rounded, but of two or more images at least one is
+            on either side.
 
     Returns:
         Indices of the rest and of the share, ascending.
@@ -104,18 +105,18 @@ def hold_out(files: ClassFiles, share: float) -> tuple[list[int], list[int]]:
 
 
 def fingerprint(source: ImageSource, files: ClassFiles) -> str:
-    """SHA-256 of the names and sizes in bytes of files: it tells whether others are the same, not which they are."""
+    """SHA-256 of the names and sizes of files: it shows whether other files are the same, but not what they are."""
     digest = hashlib.sha256()
     for name in files.names:
         size = -1
-        with suppress(OSError):  # of a link to nothing
+        with suppress(OSError):  # a link may lead to nothing
             size = source.archive.bytes(name)
         digest.update(f"{PurePosixPath(name).name} {size}\n".encode(errors="surrogateescape"))
     return digest.hexdigest()
 
 
 def described(files: Sequence[str], most: int = 3) -> str:
-    """Files for a message: how many there are, and the first of them.
+    """Describes files in a message: their number and the first few names.
 
     Example:
         >>> described(["a", "b", "c", "d"])
@@ -133,5 +134,5 @@ def _around(images: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
         if len(first) != 1 or next(iter(first)) in SPLITS or any(len(parts) < 3 for parts in inside):
             return around
         if len({parts[1] for parts in inside}) == 1 and all(len(parts) == 3 for parts in inside):
-            return around  # one class with one folder in it, or a folder around one class: the former
+            return around  # may be one class with one folder in it, or a folder around one class: the former is assumed
         around += (next(iter(first)),)

@@ -14,26 +14,27 @@ from avalanche_f2ocl.datasets.listed import ListedImages
 from avalanche_f2ocl.datasets.source import Source
 from avalanche_f2ocl.image_fit import ImageFit
 
-_MANY = 1000  # images from which processes are worth their start
-_SHOWN = 5000  # images from which a progress bar is
+_MANY = 1000  # with fewer images, starting processes is not worth it
+_SHOWN = 5000  # with fewer images, there is no progress bar
 
 
 class ImageFiles(ListedImages):
-    """Lists the images of a source by split and class, and decodes those asked for.
+    """Lists the images of a source by split and class.
 
     Args:
         path: folder, zip or tar, see :func:`avalanche_f2ocl.datasets.by_class.files_by_class`.
 
     Attributes:
-        source: of the images.
-        class_names: sorted; a label is an index into it.
-        names: file names per split.
-        labels: per split, ``(N,)`` int64.
+        source: source of the images.
+        class_names: sorted names of the classes; a label is an index into them.
+        names: file names by split.
+        labels: labels by split, ``(N,)`` int64.
         passed_over: files that are no images by their names, or lie in no class.
 
     Raises:
-        FileNotFoundError: no such path.
-        ValueError: another kind of file, no ``train`` or ``test``, a class without images in one of them.
+        FileNotFoundError: there is no such path.
+        ValueError: the file is of another kind, ``train`` or ``test`` is missing, or a class has no images in one of
+            them.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -55,7 +56,7 @@ class ImageFiles(ListedImages):
         self._set(by_class)
 
     def _set(self, by_class: dict[str, dict[str, list[str]]]) -> None:
-        """Takes file names by split and class; both splits have the same classes, in the order of their labels."""
+        """Stores file names by split and class; both splits have the same classes, in the order of their labels."""
         self.class_names = list(by_class["train"])
         self.names = {s: [name for c in self.class_names for name in by_class[s][c]] for s in SPLITS}
         sizes = {s: torch.tensor([len(by_class[s][c]) for c in self.class_names]) for s in SPLITS}
@@ -69,23 +70,25 @@ class ImageFiles(ListedImages):
 def decode_all(
     files: Sequence[tuple[Source, str]], fit: ImageFit | None, workers: int | None = None, what: str = "images"
 ) -> Tensor:
-    """Decodes images that have one size, or are fitted to one, into memory: ``(N, 3, H, W)`` uint8.
+    """Decodes images that have the same size, or are fitted to it, into memory: ``(N, 3, H, W)`` uint8.
 
     Args:
-        files, fit, workers: as :func:`avalanche_f2ocl.datasets.decoding.decode`.
-        what: they are, for the progress bar of many.
+        files: sources and names of images in them.
+        fit: how images become squares; None keeps each image's size.
+        workers: number of processes that decode, see :func:`avalanche_f2ocl.datasets.decoding.decode`.
+        what: what the images are, for the progress bar.
 
     Raises:
-        UnreadableImage: a file that is no image; the message names it.
+        UnreadableImage: a file is no image that can be read; the message names it.
     """
     images = torch.empty(0)
     workers = (None if len(files) >= _MANY else 0) if workers is None else workers
-    hidden = None if len(files) >= _SHOWN else True  # None: hidden where there is no terminal
+    hidden = None if len(files) >= _SHOWN else True  # None: hidden without a terminal
     decoded = decode(files, fit, workers=workers)
     for i, pixels in enumerate(tqdm(decoded, f"decode {what}", len(files), disable=hidden, leave=False)):
         if not isinstance(pixels, Tensor):
             raise pixels
-        if i == 0:  # at once, not as a list to be stacked: that would take the memory twice
+        if i == 0:  # a list to be stacked later would take the memory twice
             images = pixels.new_empty(len(files), *pixels.shape)
         images[i] = pixels
     return images

@@ -1,4 +1,4 @@
-"""CUB-200-2011: 11,788 photographs of 200 species of birds, in the two parts that it was published with.
+"""CUB-200-2011: 11,788 photographs of 200 species of birds, in the published training and test parts.
 
 Data: Wah et al., The Caltech-UCSD Birds-200-2011 Dataset, 2011.
 """
@@ -12,7 +12,7 @@ _SPLITS = {"1": "train", "0": "test"}
 
 
 def _listing(source: ImageSource) -> Listing:
-    """By the archive's tables; an image that one of them lacks is left out, and missed when images are counted."""
+    """Lists images by the archive's tables; an image missing from a table is left out, and then the count is wrong."""
     classes, labels = _table(source, "classes.txt"), _table(source, "image_class_labels.txt")
     splits, there = _table(source, "train_test_split.txt"), set(source.images)
     found: list[tuple[int, str, str]] = []
@@ -36,10 +36,10 @@ def _readable(name: str) -> str:
 CUB200 = Published(
     name="cub200",
     url="https://data.caltech.edu/records/65de6-vp158/files/CUB_200_2011.tgz",
-    size=1_150_585_339,  # this and the MD5 as several libraries of data sets check them
+    size=1_150_585_339,  # several libraries of data sets check this size and MD5
     md5="97eceeb196236b17998738112f37df78",
     folder="CUB_200_2011",
-    place="CUB_200_2011",  # Avalanche's own CUB200 has it there too
+    place="CUB_200_2011",  # the same place as that of Avalanche's own CUB200
     classes=200,
     images=11_788,
     listing=_listing,

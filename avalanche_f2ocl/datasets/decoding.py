@@ -1,4 +1,4 @@
-"""Images decoded ahead of their use, by processes of their own."""
+"""Images decoded ahead of their use, by other processes."""
 
 import gc
 import os
@@ -20,18 +20,18 @@ from avalanche_f2ocl.datasets.source import Source
 from avalanche_f2ocl.image_fit import ImageFit
 
 AHEAD = 64
-"""Images that each process decodes ahead."""
+"""Number of images that each process decodes ahead."""
 
-_CHUNK = 8  # images sent at a time: each sending takes some 0.2 ms
+_CHUNK = 8  # images sent at a time, since each sending takes some 0.2 ms
 _FORKS = sys.platform == "linux"
 TIMEOUT = 120
 """Seconds after which a process that sends nothing counts as stuck."""
 
 
 class _Decoder(Dataset):
-    """Puts images into a buffer ``(slots, 3, H, W)`` that processes share; what does not fit there is sent.
+    """Puts images into a buffer ``(slots, 3, H, W)`` that processes share; an image of another size is sent.
 
-    A tensor that is sent instead would have to be fetched from its process, which may be stuck or dead by then.
+    A tensor would have to be fetched from its process, which may be stuck or dead by then, so arrays are sent.
     """
 
     def __init__(self, files: Sequence[tuple[Source, str]], fit: ImageFit | None, buffer: Tensor) -> None:
@@ -50,7 +50,7 @@ class _Decoder(Dataset):
 
 
 class _Chunks:
-    """Slots and indices ``[(slot, index), ...]``, some at a time; slots are used again in turn."""
+    """Slots and indices ``[(slot, index), ...]``, several at a time; the slots are reused in turn."""
 
     def __init__(self, order: Sequence[int], slots: int) -> None:
         self.order, self.slots = order, slots
@@ -71,20 +71,20 @@ def decode(
     workers: int | None = None,
     timeout: float | None = None,
 ) -> Iterator[Tensor | UnreadableImage]:
-    """Reads images in their order, while the caller does something else with those before.
+    """Reads images in order, while the caller works with earlier images.
 
     Args:
-        files: sources and names in them.
-        fit: see :class:`avalanche_f2ocl.image_fit.ImageFit`; None keeps each image's size.
-        order: indices into ``files``; default all of them as they come.
-        workers: processes that decode; 0 for none but the caller's, None for :func:`default_workers`.
-        timeout: seconds after which a process that sends nothing counts as stuck; default :data:`TIMEOUT`.
+        files: sources and names of images in them.
+        fit: how images become squares, see :class:`avalanche_f2ocl.image_fit.ImageFit`; None keeps each image's size.
+        order: indices into ``files``; by default all files in their order.
+        workers: number of processes that decode; 0 for only the caller's, None for :func:`default_workers`.
+        timeout: seconds after which a process that sends nothing counts as stuck; by default :data:`TIMEOUT`.
 
     Yields:
-        ``(3, H, W)`` uint8 each; in place of an image that cannot be read, the error that names it.
+        An image ``(3, H, W)`` uint8, or, for an image that cannot be read, the error that names it.
 
     Raises:
-        RuntimeError: a process died, or is stuck; the message names the files it may have had.
+        RuntimeError: a process died or is stuck; the message names the files that it may have been reading.
         TypeError, ValueError: ``workers`` is no int of at least 0.
 
     Example:
@@ -96,7 +96,7 @@ def decode(
     if workers == 0 or len(order) <= _CHUNK:
         yield from (read(*files[index], fit) for index in order)
         return
-    # One chunk more than is under way: its slots are copied before they are used again.
+    # One chunk more than are under way, so that slots are copied before they are reused.
     slots = (workers * AHEAD // _CHUNK + 1) * _CHUNK
     buffer = torch.empty(slots, 3, *_size(files, order, fit), dtype=torch.uint8).share_memory_()
     loader: DataLoader[Any] = DataLoader(
@@ -108,7 +108,7 @@ def decode(
         collate_fn=_as_they_are,
         worker_init_fn=_begin,
         timeout=TIMEOUT if timeout is None else timeout,
-        generator=torch.Generator(),  # or it would draw from the global one
+        generator=torch.Generator(),  # otherwise it would draw from the global one
     )
     chunks = iter(loader)
     try:
@@ -117,8 +117,8 @@ def decode(
                 chunk = next(chunks)
             except (RuntimeError, OSError, EOFError) as error:
                 for process in getattr(chunks, "_workers", ()):
-                    with suppress(RuntimeError):  # torch tells of each that dies
-                        process.kill()  # one that is stuck would be waited for at the end of the program
+                    with suppress(RuntimeError):  # torch reports each process that dies
+                        process.kill()  # otherwise the program would wait for a stuck process at its end
                         process.join()
                 doubtful = [files[index][1] for index in islice(order, start, start + _CHUNK)]
                 raise RuntimeError(
@@ -130,7 +130,7 @@ def decode(
             for image, sent in zip(images, chunk, strict=False):
                 yield image if sent is None else torch.from_numpy(sent) if isinstance(sent, np.ndarray) else sent
     finally:
-        with suppress(RuntimeError):  # of a process that a signal to all has ended
+        with suppress(RuntimeError):  # from a process that a signal to all processes has ended
             chunks._shutdown_workers()  # type: ignore[attr-defined]
 
 
@@ -147,7 +147,7 @@ def _size(files: Sequence[tuple[Source, str]], order: Sequence[int], fit: ImageF
 
 
 def read(source: Source, name: str, fit: ImageFit | None) -> Tensor | UnreadableImage:
-    """An image, or why there is none."""
+    """Reads an image; returns the error if it cannot be read."""
     try:
         return source.pixels(name, fit)
     except UnreadableImage as error:
@@ -155,7 +155,7 @@ def read(source: Source, name: str, fit: ImageFit | None) -> Tensor | Unreadable
 
 
 def default_workers() -> int:
-    """A process for each core, four at most, where processes are forked; else none.
+    """The default number of processes: one for each core, four at most, if processes are forked; otherwise none.
 
     Windows and macOS begin a process by importing the program
     anew, which takes seconds, and a program without ``if __name__ == "__main__"`` does not survive it.
@@ -175,9 +175,9 @@ def check_workers(workers: int) -> int:
 
 
 def _begin(worker: int) -> None:
-    """What a process does first."""
-    gc.freeze()  # collecting what came with it would copy the memory that it shares with the caller
-    # A terminal sends these to all processes; it is for the caller to stop this one.
+    """Prepares a new process."""
+    gc.freeze()  # collecting inherited objects would copy memory that is shared with the caller
+    # A terminal sends these signals to all processes; the caller stops this one.
     for name in ("SIGINT", "SIGHUP"):
         if number := getattr(signal, name, None):
             signal.signal(number, signal.SIG_IGN)

@@ -18,21 +18,21 @@ class DomainFiles(ListedImages):
     """Lists images by split, domain and class; domains share their classes, though one may lack some.
 
     Args:
-        dataset: folder, zip or tar of domains, each with ``train/<class>/*`` and ``test/<class>/*``; or a dict of such
-            by the domain's name, without the domain's own folder.
+        dataset: folder, zip or tar of domains, each with ``train/<class>/*`` and ``test/<class>/*``; or a dict of
+            folders, zips or tars by domain, without the domain's own folder.
 
     Attributes:
-        domain_names: sorted.
-        class_names: sorted; a label is an index into it.
-        domains: per split, of each image the index of its domain, ``(N,)`` int64.
-        labels: per split, ``(N,)`` int64.
+        domain_names: sorted names of the domains.
+        class_names: sorted names of the classes; a label is an index into them.
+        domains: by split, the index of each image's domain, ``(N,)`` int64.
+        labels: labels by split, ``(N,)`` int64.
         passed_over: files that are no images by their names, or lie in no class.
 
     Raises:
-        TypeError: ``dataset`` is neither.
-        FileNotFoundError: no such path.
-        ValueError: another kind of file, no domain, a domain without training or test images, classes that are in one
-            part only.
+        TypeError: ``dataset`` is neither a path nor a dict.
+        FileNotFoundError: there is no such path.
+        ValueError: a file is of another kind, there is no domain, a domain has no training or test images, or a class
+            is in only one of the parts.
     """
 
     def __init__(self, dataset: str | PathLike | Mapping[str, str | PathLike]) -> None:
@@ -65,7 +65,7 @@ class DomainFiles(ListedImages):
         return [self.images[split][i] for i in indices.tolist()]
 
     def groups(self, split: str) -> Tensor:
-        """Of each image a number that only those of its domain and class share, ``(N,)`` int64."""
+        """For each image a number shared by exactly the images of its domain and class, ``(N,)`` int64."""
         return self.domains[split] * len(self.class_names) + self.labels[split]
 
 

@@ -1,4 +1,4 @@
-"""Large downloads that go on where they stopped."""
+"""Large downloads that continue where they stopped."""
 
 import os
 from http.client import HTTPException
@@ -13,20 +13,20 @@ _TIMEOUT = 60  # seconds without a byte
 
 
 def download(url: str, path: Path, size: int, md5: str) -> None:
-    """Downloads a file with a progress bar; nothing but the whole, checked file gets its name.
+    """Downloads a file with a progress bar; ``path`` only ever holds the whole, checked file.
 
-    What has arrived stays in ``<path>.part``; the next call asks the server for the rest, and starts
-    again where the server only sends whole files.
+    An incomplete download stays in ``<path>.part``; the next call asks the server for the rest, or starts
+    again if the server only sends whole files.
 
     Args:
-        url: of the file.
-        path: where it goes; folders are made.
-        size: in bytes.
-        md5: hexadecimal.
+        url: address of the file.
+        path: where the file is saved; folders are made as needed.
+        size: size in bytes.
+        md5: MD5 checksum, hexadecimal.
 
     Raises:
-        OSError: no network, a broken connection, no room; the message says what to do by hand.
-        ValueError: what arrived is another file; it is removed.
+        OSError: there is no network, the connection broke, or the disk is full; the message says what to do by hand.
+        ValueError: another file arrived; it is removed.
 
     Example:
         >>> download("https://example.org/a.tar", Path("a.tar"), 10240, "0" * 32)  # doctest: +SKIP
@@ -41,7 +41,7 @@ def download(url: str, path: Path, size: int, md5: str) -> None:
             f"or fetch it by hand and save it as {str(path)!r}"
         ) from error
     if problem := _problem(part, size, md5):
-        part.unlink()  # more bytes would not mend it
+        part.unlink()  # more bytes would not help
         raise ValueError(f"what came from {url} for {str(path)!r} {problem}. It was removed: call again")
     os.replace(part, path)
 
@@ -67,7 +67,7 @@ def _fetch(url: str, part: Path, size: int) -> None:
         return
     request = Request(url, headers={"Range": f"bytes={done}-"} if done else {})
     with urlopen(request, timeout=_TIMEOUT) as response:
-        if response.status != 206:  # the whole file, whatever was asked for
+        if response.status != 206:  # the server sends the whole file, not the rest
             done = 0
         bar = tqdm(desc=part.stem, initial=done, total=size, unit="B", unit_scale=True)
         with part.open("ab" if done else "wb") as file, bar:

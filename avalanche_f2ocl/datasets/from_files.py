@@ -1,4 +1,4 @@
-"""Listed images become data sets, in memory or on the disk."""
+"""Data sets made from lists of images, in memory or on the disk."""
 
 import warnings
 from dataclasses import dataclass, replace
@@ -17,11 +17,11 @@ from avalanche_f2ocl.image_fit import ImageFit
 from avalanche_f2ocl.options import Fit
 
 IN_MEMORY_BYTES = 2**31
-"""2 GiB; decoded images that take more stay on the disk unless ``in_memory`` says otherwise."""
+"""Decoded images that take more than this, 2 GiB, stay on the disk unless ``in_memory`` says otherwise."""
 
 
 class LoadedData(NamedTuple):
-    """Training and test part, and the classes' names by id.
+    """The training part, the test part, and the classes' names by id.
 
     Example:
         >>> from avalanche_f2ocl import class_incremental_stream, datasets
@@ -35,10 +35,10 @@ class LoadedData(NamedTuple):
     class_names: dict[int, str]
 
     def to(self, device: str | torch.device) -> "LoadedData":
-        """With all images on a device, for streams whose images are then there already.
+        """The same data with all images on a device, so that streams made from it have their images there.
 
         Raises:
-            TypeError: the images are on the disk.
+            TypeError: the images are on the disk, not in memory.
         """
         if isinstance(self.train, FilesOnDisk) or isinstance(self.test, FilesOnDisk):
             raise TypeError(f"the images are on the disk: load(..., in_memory=True) before to({device!r})")
@@ -50,16 +50,16 @@ class Loading:
     """How files become images.
 
     Args:
-        image_size: side in pixels of the squares that images become when they are decoded. None keeps them as they
-            are if they share a size; otherwise they become what ``fit`` says.
-        fit: how they become squares: ``"auto"``, ``"crop"``, ``"squash"`` or ``"pad"``, or all of it at once, as
-            ``strategy.model.backbone.image_fit``, see :class:`avalanche_f2ocl.image_fit.ImageFit`.
-        in_memory: whether they are decoded at once (True) or when they are asked for (False); None decides by
-            :data:`IN_MEMORY_BYTES`. The images are the same, bit for bit.
-        workers: processes that decode, see :func:`avalanche_f2ocl.datasets.decoding.decode`.
+        image_size: side in pixels of the squares that images become when they are decoded. None keeps images
+            unchanged if all have the same size; otherwise they are fitted as ``fit`` says.
+        fit: how images become squares: ``"auto"``, ``"crop"``, ``"squash"`` or ``"pad"``; or a whole
+            :class:`avalanche_f2ocl.image_fit.ImageFit`, for example ``strategy.model.backbone.image_fit``.
+        in_memory: whether images are decoded at once (True) or when they are needed (False); None decides by
+            :data:`IN_MEMORY_BYTES`. The images are the same either way, bit for bit.
+        workers: number of processes that decode, see :func:`avalanche_f2ocl.datasets.decoding.decode`.
 
     Raises:
-        TypeError, ValueError: an option that is not allowed.
+        TypeError, ValueError: an option is not allowed.
     """
 
     image_size: int | None = None
@@ -75,17 +75,17 @@ class Loading:
             raise TypeError(f"in_memory={self.in_memory!r}: must be True, False or None")
 
     def square(self) -> ImageFit:
-        """What images become that do not share a size."""
+        """How images are fitted if they do not all have the same size."""
         fit = self.fit if isinstance(self.fit, ImageFit) else ImageFit(fit=self.fit)
         return fit if self.image_size is None else replace(fit, image_size=self.image_size)
 
 
 def load_listed(files: ListedImages, chosen: dict[str, Tensor], loading: Loading) -> LoadedData:
-    """Images of a list, in memory or to be decoded when they are asked for.
+    """Loads listed images, into memory or to be decoded when they are needed.
 
     Args:
-        files: by split and label.
-        chosen: indices of the images to take, per split ``(n,)`` int64.
+        files: images by split and label.
+        chosen: indices of the images to load, by split, ``(n,)`` int64.
         loading: how files become images.
 
     Raises:

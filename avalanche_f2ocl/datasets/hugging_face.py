@@ -1,4 +1,4 @@
-"""Data sets of Hugging Face's library ``datasets``, which is not imported: who gives one has it."""
+"""Data sets of Hugging Face's library ``datasets``, which need not be imported here: the caller has imported it."""
 
 from collections.abc import Mapping
 from io import BytesIO
@@ -10,18 +10,18 @@ from avalanche_f2ocl.datasets.listed import Part
 from avalanche_f2ocl.datasets.numbered import NumberedSource
 
 IMAGES = ("image", "img")
-"""Names of a column of images, where its type does not tell, or tells it of several."""
+"""Names of a column of images, for data sets in which no column, or more than one, has the type of images."""
 LABELS = ("label", "labels", "fine_label")
-"""The same of a column of labels."""
+"""Names of a column of labels, for data sets in which no column, or more than one, has the type of labels."""
 
 
 class HuggingFaceImages(NumberedSource):
     """Reads the files in a column.
 
     Args:
-        part: see :class:`avalanche_f2ocl.datasets.numbered.NumberedSource`.
-        rows: of which each is a dict with the column; it holds a file's bytes, its path, or both in a dict.
-        column: its name.
+        part: name of the data set, see :class:`avalanche_f2ocl.datasets.numbered.NumberedSource`.
+        rows: dicts with the column, which holds a file's bytes, its path, or both in a dict.
+        column: name of the column.
 
     Example:
         >>> HuggingFaceImages("train", [{"image": {"bytes": b"abc", "path": None}}], "image").open(0).read()
@@ -44,44 +44,44 @@ class HuggingFaceImages(NumberedSource):
 
 
 def is_hugging_face(dataset: Any) -> bool:
-    """Whether it is a data set, or a dict of such, of the library.
+    """Whether it is a data set of the library, or a dict of such data sets.
 
     Example:
         >>> is_hugging_face([])
         False
     """
     modules = {kind.__module__.split(".")[0] for kind in type(dataset).__mro__}
-    return "datasets" in modules and hasattr(dataset, "cast_column")  # other people's modules are called that, too
+    return "datasets" in modules and hasattr(dataset, "cast_column")  # other modules are called "datasets", too
 
 
 def pair_of(parts: Mapping[str, Any]) -> tuple[Any, Any]:
     """The training and the test part of a ``DatasetDict``: ``"train"``, and ``"test"`` or else ``"validation"``.
 
     Raises:
-        ValueError: it lacks one of them.
+        ValueError: one of the parts is missing.
     """
     test = next((parts[name] for name in ("test", "validation") if name in parts), None)
     if "train" not in parts or test is None:
         raise ValueError(
             f"dataset has the parts {', '.join(map(repr, parts))}: 'train' and 'test' or 'validation' are needed; "
-            "of others make a pair (train, test)"
+            "make a pair (train, test) of other parts"
         )
     return parts["train"], test
 
 
 def part_of(dataset: Any, split: str) -> Part:
-    """The images of a data set; labels are read from their column, no image is decoded.
+    """Lists the images of a data set; labels are read from their column, and no image is decoded.
 
-    Images are in the column of type ``Image``, labels in that of type ``ClassLabel``. Where there is none of the type,
-    or more than one, :data:`IMAGES` and :data:`LABELS` decide, in their order.
+    Images are in the column of type ``Image``, labels in the column of type ``ClassLabel``. If no column, or more than
+    one, has the type, the first name of :data:`IMAGES` or :data:`LABELS` that fits decides.
 
     Args:
-        dataset: with a length.
-        split: what it is called in messages.
+        dataset: a data set with a length.
+        split: its name in messages.
 
     Raises:
-        TypeError: it is streamed, and has no length.
-        ValueError: no such column or several; or a transform is set, which would not be applied.
+        TypeError: the data set is streamed and has no length.
+        ValueError: there is no such column or more than one, or a transform is set, which would not be applied.
     """
     if not hasattr(dataset, "__len__"):
         raise TypeError(f"the {split} part is {type(dataset).__name__}: load it with streaming=False")

@@ -1,4 +1,4 @@
-"""Images on the disk, decoded when they are asked for, and ahead where they are asked for in their order."""
+"""Images on the disk, decoded when they are needed, and ahead of that if they are used in order."""
 
 from collections.abc import Iterator, Sequence
 
@@ -14,22 +14,22 @@ from avalanche_f2ocl.image_fit import ImageFit
 
 
 class FilesOnDisk(Dataset):
-    """Images and labels, of which only those decoded ahead are in memory.
+    """Images on the disk and their labels; only images decoded ahead are in memory.
 
-    Where one mini-batch begins after the one before it ended, processes decode what comes next.
+    As long as each mini-batch begins where the one before it ended, processes decode the next images ahead.
 
     Args:
-        files: sources and names in them, in the order in which they are going to be asked for.
+        files: sources and names of images in them, in the order in which they will be used.
         labels: ``(N,)`` int64.
-        fit: that gives all images one size; None where they have one.
-        workers: see :func:`avalanche_f2ocl.datasets.decoding.decode`.
+        fit: fits all images to the same size; None if they have the same size.
+        workers: number of processes that decode, see :func:`avalanche_f2ocl.datasets.decoding.decode`.
 
     Attributes:
         targets: labels as a list of ints, as Avalanche and torchvision name them.
 
     Raises:
-        UnreadableImage: when an image is asked for that cannot be read; the message names it.
-        RuntimeError: then, too: a process died or is stuck.
+        UnreadableImage: on access, if an image cannot be read; the message names it.
+        RuntimeError: on access, if a process died or is stuck.
 
     Example:
         >>> len(FilesOnDisk([], torch.empty(0, dtype=torch.long)))
@@ -52,7 +52,7 @@ class FilesOnDisk(Dataset):
 
     def _stop_ahead(self) -> None:
         self._ahead: Iterator[Tensor | UnreadableImage] | None = None
-        self._next = 0  # index that comes next where images are asked for in order
+        self._next = 0  # index of the next image, if images are used in order
 
     def __len__(self) -> int:
         return len(self.targets)
@@ -65,12 +65,12 @@ class FilesOnDisk(Dataset):
         return Samples(torch.stack(self._decoded(indices)), self.labels[indices])
 
     def arranged(self, indices: Tensor) -> "FilesOnDisk":
-        """Some of the images, ``(n,)``, in another order."""
+        """The images with these indices ``(n,)``, in this order."""
         files = [self.files[index] for index in indices.tolist()]
         return FilesOnDisk(files, self.labels[indices], self.fit, self.workers)
 
     def _decoded(self, indices: list[int]) -> list[Tensor]:
-        if torch.utils.data.get_worker_info() is not None:  # a process that decodes already
+        if torch.utils.data.get_worker_info() is not None:  # this process already decodes
             return _all_read([read(*self.files[index], self.fit) for index in indices])
         start, end = indices[0], indices[-1] + 1
         in_order = indices == list(range(start, end))

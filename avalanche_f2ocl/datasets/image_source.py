@@ -15,18 +15,18 @@ _CLUTTER = {"__macosx", "thumbs.db", "ehthumbs.db", "desktop.ini", "$recycle.bin
 
 
 class ImageSource:
-    """Lists what is in a folder, zip or tar, at any depth, and reads images out of it.
+    """Lists the files in a folder, zip or tar, at any depth, and reads images from it.
 
-    Passed over without a word: names that begin with a dot, what systems leave behind (``__MACOSX``, ``Thumbs.db``,
-    ``desktop.ini``), and names that lead out of the archive.
+    Silently skipped are names that begin with a dot, files that operating systems leave behind (``__MACOSX``,
+    ``Thumbs.db``, ``desktop.ini``), and names that lead out of the archive.
 
     Args:
-        path: folder, zip or tar.
-        archive: what holds the files; default what lies at ``path``.
+        path: path of the folder, zip or tar.
+        archive: the archive that holds the files; by default the one at ``path``.
 
     Raises:
-        FileNotFoundError: no such path.
-        ValueError: a file of another kind.
+        FileNotFoundError: there is no such path.
+        ValueError: the file is of another kind.
     """
 
     def __init__(self, path: str | Path, archive: Archive | None = None) -> None:
@@ -39,12 +39,12 @@ class ImageSource:
 
     @cached_property
     def files(self) -> list[str]:
-        """Names relative to ``path``, with ``/`` between the parts, sorted."""
+        """Sorted names of files relative to ``path``, with ``/`` between the parts."""
         return sorted(name for name in self._listed if not name.endswith("/"))
 
     @cached_property
     def folders(self) -> list[str]:
-        """The same for folders, those of an archive only where it lists them."""
+        """Sorted names of folders relative to ``path``; an archive may not list all of its folders."""
         return sorted(name.rstrip("/") for name in self._listed if name.endswith("/"))
 
     @property
@@ -65,7 +65,7 @@ class ImageSource:
             raise self._unreadable(name, error) from error
 
     def size(self, name: str) -> tuple[int, int]:
-        """Width and height of an image, upright, from its head alone; raises as :meth:`pixels`."""
+        """Width and height of an upright image, read from its header only; raises the errors of :meth:`pixels`."""
         try:
             with self.archive.open(name) as file:
                 return image_size(file)
@@ -80,7 +80,7 @@ class ImageSource:
 
 
 def normal(name: str) -> str:
-    """A name in Unicode's composed form, NFC: systems write an accent in one of two ways.
+    """A name in Unicode's composed form, NFC, since systems write accents in one of two ways.
 
     Example:
         >>> normal("e\\u0301") == "\\u00e9"

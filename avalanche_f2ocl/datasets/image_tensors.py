@@ -1,4 +1,4 @@
-"""Images in memory, of which a mini-batch is fetched by one index instead of image by image."""
+"""Images in memory; a mini-batch is fetched with one indexing operation instead of image by image."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from torch.utils.data import Dataset, default_collate
 
 
 class Samples(Sequence):
-    """Samples that were fetched together: (image, label) each, whole for :func:`collate`.
+    """Samples that were fetched together: a sequence of (image, label), which :func:`collate` takes as a whole.
 
     Args:
         images: ``(B, C, H, W)``.
@@ -56,11 +56,11 @@ class ImageTensors(Dataset):
 
     @property
     def device(self) -> torch.device:
-        """Where the images are."""
+        """The device of the images."""
         return self.images.device
 
     def to(self, device: str | torch.device) -> "ImageTensors":
-        """With the images on a device, where a model then need not wait for them; labels stay on the CPU."""
+        """The same data with the images on a device, so that a model need not wait for them; labels stay on the CPU."""
         return ImageTensors(self.images.to(device), self.labels)
 
     def __len__(self) -> int:
@@ -71,5 +71,5 @@ class ImageTensors(Dataset):
 
     def __getitems__(self, indices: list[int]) -> Samples:
         chosen = torch.tensor(indices)
-        # A list would be copied to another device while the host waits.
+        # The host would have to wait while a list is copied to another device.
         return Samples(self.images[chosen.to(self.device, non_blocking=True)], self.labels[chosen])

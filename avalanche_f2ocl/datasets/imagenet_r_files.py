@@ -1,7 +1,7 @@
 """ImageNet-R: 30,000 renditions (art, cartoons, toys, ...) of 200 ImageNet classes, split 80/20 by class.
 
-Data: Hendrycks et al., The Many Faces of Robustness, 2021. They publish one part only; F2OCL
-(arXiv 2510.00467, Experiments) trains on 80 % of each class. Which 80 %, is fixed here.
+Data: Hendrycks et al., The Many Faces of Robustness, 2021, published as one part. F2OCL
+(arXiv 2510.00467, Experiments) trains on 80 % of each class; this module fixes which 80 %.
 """
 
 from os import PathLike
@@ -12,37 +12,37 @@ from avalanche_f2ocl.datasets.published import Published, PublishedFiles
 
 URL = "https://people.eecs.berkeley.edu/~hendrycks/imagenet-r.tar"
 SIZE = 2_191_079_936
-"""Of the archive, in bytes, as tensorflow_datasets lists it."""
+"""Size of the archive in bytes, as tensorflow_datasets lists it."""
 MD5 = "a61312130a589d0ca1a8fca1f2bd3337"
-"""Of the archive, as several libraries of data sets check it."""
+"""MD5 of the archive, as several libraries of data sets check it."""
 CLASSES = 200
 IMAGES = 30_000
 
 
 class ImageNetRFiles(PublishedFiles):
-    """Lists ImageNet-R by split and class, and decodes the images asked for.
+    """Lists ImageNet-R by split and class.
 
-    Read is the folder ``<root>/imagenet-r`` if there is one, else the archive ``<root>/imagenet-r.tar``
-    (2.2 GB, never unpacked). Its size and MD5 are checked every time, which takes seconds.
+    It reads the folder ``<root>/imagenet-r`` if there is one, and otherwise the archive ``<root>/imagenet-r.tar``
+    (2.2 GB, never unpacked). The archive's size and MD5 are checked every time, which takes seconds.
 
     The split: the file names of a class, sorted, are permuted by a generator of (``split_seed``, WordNet
-    id); the first 80 %, rounded to the nearest whole number, are for training. So it depends on names
-    only, which the archive's MD5 fixes. A folder is only checked for its number of images.
+    id); the first 80 %, rounded to the nearest whole number, are for training. So the split depends only on
+    names, which the archive's MD5 fixes. A folder is only checked for its number of images.
 
     Args:
-        root: folder; default Avalanche's data folder.
-        download: whether to fetch the archive if neither is there.
-        split_seed: another one gives another split.
+        root: folder of the data; by default Avalanche's data folder.
+        download: whether to download the archive if neither folder nor archive is there.
+        split_seed: seed of the split.
 
     Attributes:
-        class_names: from the archive's README.txt, else WordNet ids; labels follow the sorted ids.
-        names: per split, ``<WordNet id>/<file>``.
-        labels: per split, ``(N,)`` int64.
+        class_names: names from the archive's README.txt, or else WordNet ids; labels follow the sorted ids.
+        names: by split, ``<WordNet id>/<file>``.
+        labels: labels by split, ``(N,)`` int64.
 
     Raises:
-        TypeError: ``root`` is no path, ``split_seed`` no int.
-        FileNotFoundError: neither is there, and ``download=False``.
-        ValueError: a damaged archive, or other than 30,000 images in 200 classes.
+        TypeError: ``root`` is no path, or ``split_seed`` is no int.
+        FileNotFoundError: neither folder nor archive is there, and ``download=False``.
+        ValueError: the archive is damaged, or there are not 30,000 images in 200 classes.
         OSError: the download failed.
 
     Example:

@@ -1,4 +1,4 @@
-"""Images of a training and a test part that are listed with their labels before any of them is decoded."""
+"""Images of a training and a test part, listed with their labels before any of them is decoded."""
 
 import operator
 from abc import ABC, abstractmethod
@@ -17,9 +17,9 @@ class ListedImages(ABC):
     """Images by split and label.
 
     Attributes:
-        class_names: by label.
-        labels: per split, ``(N,)`` int64.
-        passed_over: names of what is no image of a class.
+        class_names: names of the classes by label.
+        labels: labels by split, ``(N,)`` int64.
+        passed_over: names of files or samples that are no images of a class.
     """
 
     class_names: Sequence[str] | Mapping[int, str]
@@ -28,18 +28,18 @@ class ListedImages(ABC):
 
     @abstractmethod
     def chosen(self, split: str, indices: Tensor) -> Sequence[tuple[Source, str]]:
-        """Sources and names in them of the images with these indices, ``(N,)``."""
+        """Sources, and names in them, of the images with these indices, ``(N,)``."""
 
     def names_by_label(self) -> dict[int, str]:
-        """Names of the classes."""
+        """Names of the classes by label."""
         names = self.class_names
         return dict(names) if isinstance(names, Mapping) else dict(enumerate(names))
 
     def shared_size(self, chosen: dict[str, Tensor]) -> tuple[int, int] | None:
-        """Width and height of the images with these indices per split, where all have the same; reads heads only.
+        """Width and height of the images with these indices by split, if all are the same; reads only file headers.
 
         Raises:
-            UnreadableImage: a file that is no image; the message names it.
+            UnreadableImage: a file is no image that can be read; the message names it.
         """
         first = None
         for split, indices in chosen.items():
@@ -56,10 +56,10 @@ class Part:
     """The images of a training or a test part.
 
     Args:
-        images: sources and names in them.
-        labels: of each image a class id, or the name of a class.
-        names: of the classes by id, where they are known; they may be of more classes than there are.
-        passed_over: names of what is no image of a class.
+        images: sources, and names of images in them.
+        labels: for each image a class id, or the name of a class.
+        names: names of the classes by id, if they are known; there may be more names than classes with images.
+        passed_over: names of files or samples that are no images of a class.
     """
 
     images: Sequence[tuple[Source, str]]
@@ -69,14 +69,14 @@ class Part:
 
 
 class ListedPair(ListedImages):
-    """A training and a test part. Where labels are names, ids are given in their sorted order.
+    """A training and a test part. If labels are names, ids follow the sorted names.
 
     Args:
         train, test: the parts.
 
     Raises:
-        TypeError: a label that is neither an integer nor, as all others, a string.
-        ValueError: a part without images, a label below 0, parts that differ in their classes or these classes' names.
+        TypeError: the labels are neither all integers nor all strings.
+        ValueError: a part has no images, a label is below 0, or the parts differ in their classes or class names.
 
     Example:
         >>> from avalanche_f2ocl.datasets.image_source import ImageSource
@@ -108,7 +108,7 @@ class ListedPair(ListedImages):
         self.labels = {split: torch.tensor(own) for split, own in labels.items()}
 
     def chosen(self, split: str, indices: Tensor) -> list[tuple[Source, str]]:
-        """Sources and names in them of the images with these indices, ``(N,)``."""
+        """Sources, and names in them, of the images with these indices, ``(N,)``."""
         return [self.parts[split].images[index] for index in indices.tolist()]
 
 
@@ -116,20 +116,20 @@ def as_class_id(label: Any) -> int:
     """A label as an int.
 
     Raises:
-        TypeError: it is no integer.
+        TypeError: the label is no integer.
 
     Example:
         >>> as_class_id(torch.tensor(3))
         3
     """
     try:
-        return operator.index(label)  # not int(), which cuts fractions off
+        return operator.index(label)  # int() would cut off fractions
     except TypeError as error:
         raise TypeError(f"label {label!r}: class ids must be integers") from error
 
 
 def check_same_classes(classes: Mapping[str, Collection[Any]]) -> None:
-    """Raises ValueError unless the training and the test part have the same classes, which are given per split."""
+    """Raises ``ValueError`` unless the classes, given by split, are the same in training and test part."""
     only = sorted(set(classes["train"]) ^ set(classes["test"]))
     if only:
         raise ValueError(f"the training and the test part differ in their classes: {only[:10]} are in one of them only")
@@ -141,7 +141,7 @@ def _check_labels(labels: dict[str, list[int]]) -> None:
             index = next(i for i, label in enumerate(own) if label < 0)
             raise ValueError(
                 f"{split}[{index}] has the label {own[index]}: class ids must be at least 0. "
-                "A part of which the labels are kept secret cannot be used"
+                "A part whose labels are kept secret cannot be used"
             )
 
 

@@ -1,4 +1,4 @@
-"""Image data sets, in memory or on the disk: uint8 ``(C, H, W)`` and an int per item."""
+"""Image data sets, in memory or on the disk; each item is an image, uint8 ``(C, H, W)``, and an int."""
 
 from collections.abc import Mapping, Sequence
 from os import PathLike
@@ -30,7 +30,7 @@ from avalanche_f2ocl.rng import generator
 _FIXED = 0  # the images kept per class are the same for every seed
 
 PUBLISHED = {about.name: about for about in (CUB200, TINY_IMAGENET, IMAGENET_A)}
-"""Data sets by name that need no more than their description."""
+"""Data sets by name that are loaded from nothing but their description."""
 
 
 def load(
@@ -44,28 +44,35 @@ def load(
     in_memory: bool | None = None,
     workers: int | None = None,
 ) -> LoadedData:
-    """Loads a data set by name, path, or as a pair.
+    """Loads a data set by name, by path, or from a pair of data sets.
 
     Args:
-        dataset: ``"cifar100"`` (torchvision's, downloaded), ``"imagenet-r"`` (see :func:`imagenet_r`),
-            ``"cub200"`` (CUB-200-2011, 1.2 GB, unpacked once), ``"tiny-imagenet"`` (250 MB; its ``val/`` is the test
-            part), ``"imagenet-a"`` (690 MB, split as ImageNet-R is), all of them downloaded and checked,
-            ``"digits"`` (scikit-learn's, a fixed stratified split of 1437 and 360), a folder, zip or tar with
-            ``train/<class>/*`` and ``test/<class>/*``, or a pair (train, test): of Hugging Face's data sets (or a
-            ``DatasetDict``), of paths of WebDataset's tars, as ``"train-{000..099}.tar"`` or a list, of torchvision's
-            data sets, all of which are read as files are; or of any others of (image, int), which are held in memory as
-            they come. What this function gave is taken as it is, also after ``.to("cuda")``, see :class:`LoadedData`.
-        train_per_class, test_per_class: images kept of each class, drawn by a fixed generator; a class
-            with fewer keeps all. None keeps all.
-        root: where what is downloaded is kept; default Avalanche's data folder.
-        image_size, fit, in_memory, workers: of files and what is read as they are, see
-            :class:`~avalanche_f2ocl.datasets.from_files.Loading`.
+        dataset: one of these:
+
+            - a name: ``"cifar100"`` (torchvision's), ``"imagenet-r"`` (see :func:`imagenet_r`), ``"cub200"``
+              (CUB-200-2011, 1.2 GB, unpacked once), ``"tiny-imagenet"`` (250 MB; its ``val/`` is the test part) or
+              ``"imagenet-a"`` (690 MB, split as ImageNet-R is), all of them downloaded and checked; or ``"digits"``
+              (scikit-learn's, a fixed stratified split of 1437 and 360);
+            - the path of a folder, zip or tar with ``train/<class>/*`` and ``test/<class>/*``;
+            - a pair (train, test) of Hugging Face's data sets (or a ``DatasetDict``), of paths of WebDataset's tars,
+              such as ``"train-{000..099}.tar"`` or a list, or of torchvision's data sets; all these are read as files
+              are. Pairs of other data sets of (image, int) are held in memory unchanged;
+            - a result of this function, which is used unchanged, also after ``.to("cuda")``, see :class:`LoadedData`.
+        train_per_class, test_per_class: number of images kept of each class, drawn by a fixed generator; a class
+            with fewer images keeps all. None keeps all.
+        image_size: side in pixels of the squares that images become; None keeps images unchanged if all have the same
+            size.
+        root: folder for downloads; by default Avalanche's data folder.
+        fit: how images become squares, see :class:`~avalanche_f2ocl.datasets.from_files.Loading`.
+        in_memory: whether images are decoded at once (True) or when they are needed (False); None for at once up to
+            2 GiB.
+        workers: number of processes that decode, see :func:`avalanche_f2ocl.datasets.decoding.decode`.
 
     Raises:
         TypeError: ``dataset`` is none of these.
-        ValueError: an unknown name, a damaged or empty folder or archive, parts whose classes differ, an image that
-            cannot be read.
-        FileNotFoundError: no such path.
+        ValueError: the name is unknown, a folder or archive is damaged or empty, the parts differ in their classes, or
+            an image cannot be read.
+        FileNotFoundError: there is no such path.
         OSError: the download failed.
 
     Example:
@@ -109,19 +116,23 @@ def imagenet_r(
     in_memory: bool | None = None,
     workers: int | None = None,
 ) -> LoadedData:
-    """ImageNet-R (Hendrycks et al. 2021): 200 classes, 80 % of each for training, as F2OCL's experiments have it.
+    """Loads ImageNet-R (Hendrycks et al. 2021): 200 classes, 80 % of each for training, as in F2OCL's experiments.
 
-    Whole, at 224 pixels a side, its 30,000 images ``(3, 224, 224)`` uint8 would take 4.5 GB of memory, so they stay on
+    At 224 pixels a side, all its 30,000 images ``(3, 224, 224)`` uint8 would take 4.5 GB of memory, so they stay on
     the disk unless ``in_memory=True``.
 
     Args:
-        root, download, split_seed: see :class:`avalanche_f2ocl.datasets.imagenet_r_files.ImageNetRFiles`.
-        train_per_class, test_per_class: see :func:`load`.
-        image_size, fit, in_memory, workers: the images' sizes differ; see
+        root: folder of the data; by default Avalanche's data folder.
+        download: whether to download the archive if neither folder nor archive is there.
+        split_seed: seed of the split.
+        train_per_class, test_per_class: number of images kept of each class; None keeps all.
+        image_size, fit, in_memory, workers: how files become images of the same size, see
             :class:`~avalanche_f2ocl.datasets.from_files.Loading`.
 
     Raises:
-        TypeError, ValueError, FileNotFoundError, OSError: as for ``ImageNetRFiles`` and :func:`load`.
+        TypeError, ValueError: an option is not allowed, or the data are damaged.
+        FileNotFoundError: neither folder nor archive is there, and ``download=False``.
+        OSError: the download failed.
 
     Example:
         >>> data = imagenet_r("data", train_per_class=10)  # doctest: +SKIP
@@ -133,7 +144,7 @@ def imagenet_r(
 
 
 def keep_per_class(labels: Tensor, count: int | None, split: str) -> Tensor:
-    """Indices of ``count`` samples of each class, the same in every call; ``(N,)`` -> ``(n,)`` int64, ascending."""
+    """Ascending indices ``(n,)`` int64 of ``count`` samples of each class in ``labels (N,)``, always the same."""
     if count is None:
         return torch.arange(len(labels))
     kept = []
@@ -174,7 +185,7 @@ def _loaded(data: LoadedData, per_class: dict[str, int | None]) -> LoadedData:
     parts = {}
     for split, part in zip(SPLITS, (data.train, data.test), strict=True):
         if not isinstance(part, ImageTensors):
-            raise TypeError("train_per_class, test_per_class: of loaded data only where its images are in memory")
+            raise TypeError("train_per_class, test_per_class: loaded data allow them only if its images are in memory")
         parts[split] = (part.images, part.labels)
     return _from_tensors((parts, data.class_names), per_class)
 

@@ -1,4 +1,4 @@
-"""Where downloads go: Avalanche's folder, without the seconds that its import takes."""
+"""The folder for downloads: Avalanche's, found without importing Avalanche, which takes seconds."""
 
 import json
 import sys
@@ -6,10 +6,10 @@ from pathlib import Path
 
 
 def data_folder(name: str) -> Path:
-    """The folder of a data set: as Avalanche says where it is imported, else as its configuration file does.
+    """The folder of a data set, as Avalanche gives it if imported, and otherwise as its configuration file does.
 
     Args:
-        name: of the data set.
+        name: name of the data set.
 
     Example:
         >>> data_folder("cifar100").name

@@ -1,4 +1,4 @@
-"""Images of a data set that knows them by number."""
+"""Images of a data set that are accessed by number."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -15,10 +15,10 @@ T = TypeVar("T")
 
 
 class NumberedSource(ABC):
-    """Reads the images of a data set; ``train[3]`` is the name of the fourth of its training part.
+    """Reads the images of a data set; ``train[3]`` is the name of the fourth image of its training part.
 
     Args:
-        part: what the data set is called in names, as ``"train"``.
+        part: name of the data set in the names of images, for example ``"train"``.
     """
 
     def __init__(self, part: str) -> None:
@@ -26,14 +26,14 @@ class NumberedSource(ABC):
 
     @abstractmethod
     def open(self, index: int) -> BinaryIO | Image.Image:
-        """The file with an image, or the image.
+        """The file with an image, or the image itself.
 
         Raises:
-            Exception: of any type, where there is none.
+            Exception: of any type, if there is no such image.
         """
 
     def name(self, index: int) -> str:
-        """What an image is called."""
+        """The name of an image."""
         return f"{self.part}[{index}]"
 
     def pixels(self, name: str, fit: ImageFit | None = None) -> Tensor:
@@ -45,7 +45,7 @@ class NumberedSource(ABC):
         return self._read(name, lambda file: pil_to_tensor(read_image(file, fit)), lambda i: _pixels(i, fit))
 
     def size(self, name: str) -> tuple[int, int]:
-        """Width and height of an image, upright; raises as :meth:`pixels`."""
+        """Width and height of an upright image; raises the errors of :meth:`pixels`."""
         return self._read(name, image_size, upright_size)
 
     def _read(self, name: str, of_file: Callable[[BinaryIO], T], of_image: Callable[[Image.Image], T]) -> T:

@@ -14,15 +14,15 @@ TRAINING_SHARE = 0.8
 
 
 def one_part(name: str, seed: int = 0) -> Callable[[ImageSource], Listing]:
-    """Lists the images of ``<WordNet id>/``, split into two parts.
+    """Makes a function that lists the images of ``<WordNet id>/``, split into two parts.
 
     The file names of a class, sorted, are permuted by a generator of (``seed``, ``name``, WordNet id); the first 80 %,
     rounded to the nearest whole number, are for training. So the split depends on names only. Labels follow the sorted
-    ids; classes are named by the README.txt.
+    ids; the names of the classes come from the README.txt.
 
     Args:
-        name: of the data set.
-        seed: another one gives another split.
+        name: name of the data set.
+        seed: seed of the split.
 
     Example:
         >>> from pathlib import Path

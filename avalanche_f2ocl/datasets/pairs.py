@@ -1,4 +1,4 @@
-"""Pairs of a training and a test part of which the images can be listed before they are decoded."""
+"""Pairs of a training and a test part whose images can be listed before they are decoded."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,11 +12,11 @@ def pair_of(dataset: Sequence[Any] | Mapping[str, Any]) -> tuple[Any, Any]:
     """The training and the test part of a data set.
 
     Args:
-        dataset: both in this order, or a Hugging Face ``DatasetDict``.
+        dataset: both parts in this order, or a Hugging Face ``DatasetDict``.
 
     Raises:
-        TypeError: neither of these.
-        ValueError: a ``DatasetDict`` without one of the parts.
+        TypeError: ``dataset`` is neither of these.
+        ValueError: a ``DatasetDict`` lacks one of the parts.
 
     Example:
         >>> pair_of(["train.tar", "test.tar"])
@@ -30,14 +30,16 @@ def pair_of(dataset: Sequence[Any] | Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 def listed(pair: tuple[Any, Any]) -> ListedPair | None:
-    """The images of two Hugging Face, WebDataset or torchvision data sets; None for what is to be read item by item.
+    """Lists the images of two Hugging Face, WebDataset or torchvision data sets; None for other data sets.
+
+    Other data sets have to be read item by item.
 
     Args:
         pair: the training and the test part.
 
     Raises:
-        TypeError: only one of them is Hugging Face's or WebDataset's, and what their modules raise.
-        ValueError, OSError: what their modules raise.
+        TypeError: only one of the parts is Hugging Face's or WebDataset's, or a part cannot be listed.
+        ValueError, OSError: a part cannot be listed or read.
 
     Example:
         >>> listed(([("image", 0)], [("image", 0)])) is None
@@ -49,8 +51,8 @@ def listed(pair: tuple[Any, Any]) -> ListedPair | None:
     for part, other in (pair, pair[::-1]):
         if hugging_face.is_hugging_face(part) or web_dataset.is_shards(part):
             raise TypeError(
-                f"one part of the pair is {_described(part)}, the other is {_described(other)}: of Hugging Face's data "
-                "sets and WebDataset's tars both parts are needed"
+                f"one part of the pair is {_described(part)}, the other is {_described(other)}: both must be Hugging "
+                "Face's data sets, or both WebDataset's tars"
             )
     return None
 

@@ -1,4 +1,4 @@
-"""Data sets that are published as one archive: fetched, checked and listed from a short description of each."""
+"""Data sets that are published as one archive: downloaded, checked and listed by a short description of each."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -16,15 +16,15 @@ from avalanche_f2ocl.datasets.location import data_folder
 from avalanche_f2ocl.datasets.unpacking import unpack
 
 _READABLE: dict[str, Callable[[Path], Archive]] = {".tar": Tar, ".zip": Zip}
-"""Archives of which any file can be read without those before it; others are unpacked."""
+"""Kinds of archives in which any file can be read without those before it; others are unpacked."""
 
 
 class Listing(NamedTuple):
-    """What a source has.
+    """The contents of a source.
 
     Attributes:
-        by_class: per split and class, names of files; classes come in the order of their labels.
-        class_names: what a person calls the classes, where it is known.
+        by_class: names of files by split and class; classes are in the order of their labels.
+        class_names: readable names of the classes, if they are known.
     """
 
     by_class: dict[str, dict[str, list[str]]]
@@ -33,17 +33,17 @@ class Listing(NamedTuple):
 
 @dataclass(frozen=True)
 class Published:
-    """Where a data set is, what it has, and how it is laid out.
+    """Where a data set can be downloaded, what it contains, and how its files are arranged.
 
     Args:
-        name: of the data set.
-        url: of the archive.
-        size: of the archive, in bytes.
-        md5: of the archive, hexadecimal.
-        folder: that everything in the archive lies in.
+        name: name of the data set.
+        url: address of the archive.
+        size: size of the archive in bytes.
+        md5: MD5 of the archive, hexadecimal.
+        folder: the folder that contains everything in the archive.
         place: the data set's folder in Avalanche's data folder.
-        classes, images: how many there are in both parts together.
-        listing: lists the images of ``folder`` by split and class.
+        classes, images: numbers of classes and images in both parts together.
+        listing: function that lists the images of ``folder`` by split and class.
 
     Example:
         >>> from avalanche_f2ocl.datasets.cub200 import CUB200
@@ -68,26 +68,26 @@ class Published:
 
 
 class PublishedFiles(ImageFiles):
-    """Lists a published data set by split and class, and decodes the images asked for.
+    """Lists a published data set by split and class.
 
-    Read is the folder ``<root>/<folder>`` if there is one, else the archive beside it, whose size and MD5 are checked
-    every time. A tar or zip is never unpacked; a compressed tar is, once, into that folder. A folder is only checked
-    for its numbers of images and classes.
+    It reads the folder ``<root>/<folder>`` if there is one, and otherwise the archive beside it, whose size and MD5 are
+    checked every time. A tar or zip is never unpacked; a compressed tar is unpacked once into that folder. A folder is
+    only checked for its numbers of images and classes.
 
     Args:
-        about: the data set.
-        root: folder; default the data set's own in Avalanche's data folder.
-        download: whether to fetch the archive if neither is there.
+        about: description of the data set.
+        root: folder of the data; by default the data set's own folder in Avalanche's data folder.
+        download: whether to download the archive if neither folder nor archive is there.
 
     Attributes:
-        class_names: by label.
-        names: per split, names of files in ``<folder>``.
-        labels: per split, ``(N,)`` int64.
+        class_names: names of the classes by label.
+        names: by split, names of files in ``<folder>``.
+        labels: labels by split, ``(N,)`` int64.
 
     Raises:
         TypeError: ``root`` is no path.
-        FileNotFoundError: neither is there, and ``download=False``.
-        ValueError: a damaged archive, or other numbers of images or classes.
+        FileNotFoundError: neither folder nor archive is there, and ``download=False``.
+        ValueError: the archive is damaged, or the numbers of images or classes are wrong.
         OSError: the download failed, or there is no room to unpack.
 
     Example:
@@ -115,7 +115,7 @@ class PublishedFiles(ImageFiles):
 
 
 def by_split_and_class(found: Iterable[tuple[str, str, str]]) -> dict[str, dict[str, list[str]]]:
-    """Triples (split, class, file) as a :class:`Listing` has them, in their order.
+    """Files by split and class, as in a :class:`Listing`, from triples (split, class, file) in their order.
 
     Example:
         >>> by_split_and_class([("train", "cat", "1.jpg"), ("test", "cat", "2.jpg"), ("train", "cat", "3.jpg")])
@@ -128,7 +128,7 @@ def by_split_and_class(found: Iterable[tuple[str, str, str]]) -> dict[str, dict[
 
 
 def text(source: ImageSource, name: str) -> str:
-    """A text file of a source; empty where there is none."""
+    """The text of a file in a source; empty if there is no such file."""
     if name not in source.files:
         return ""
     with source.archive.open(name) as file:

@@ -1,4 +1,4 @@
-"""One image out of a file: upright, in RGB, fitted to a square where that is asked for."""
+"""Reads one image from a file: upright, in RGB, and fitted to a square on request."""
 
 from contextlib import suppress
 from functools import cache
@@ -12,7 +12,7 @@ from avalanche_f2ocl.datasets.rgb import scale_key, to_rgb
 from avalanche_f2ocl.image_fit import ImageFit
 
 DRAFT = 2
-"""A JPEG is decoded at a half, a quarter or an eighth of its size where that leaves so many times the wanted pixels."""
+"""A JPEG is decoded at 1/2, 1/4 or 1/8 of its size if its sides are still this many times the wanted ones."""
 
 _STRIP = 16
 _Box = tuple[float, float, float, float]
@@ -22,20 +22,20 @@ _FROM_RIGHT = {_T.FLIP_LEFT_RIGHT, _T.ROTATE_180, _T.ROTATE_270, _T.TRANSVERSE}
 _FROM_BELOW = {_T.FLIP_TOP_BOTTOM, _T.ROTATE_180, _T.TRANSVERSE, _T.ROTATE_90}
 _TURNS = dict(enumerate((_T.FLIP_LEFT_RIGHT, _T.ROTATE_180, _T.FLIP_TOP_BOTTOM, _T.TRANSPOSE, _T.ROTATE_270,
                          _T.TRANSVERSE, _T.ROTATE_90), 2))  # fmt: skip
-"""By the orientation of EXIF data."""
+"""Transpositions by the orientation in EXIF data."""
 _HEIF = {b"heic", b"heix", b"hevc", b"hevx", b"heim", b"heis", b"mif1", b"msf1"}
 _NOT_PICTURES = {"BUFR", "EPS", "GRIB", "HDF5", "IPTC", "MPEG", "WMF"}
-"""Formats that Pillow names but cannot decode by itself; PostScript would be run as a program."""
+"""Formats that Pillow lists but cannot decode by itself; PostScript would be run as a program."""
 _PLUGINS = {"pillow_heif": "register_heif_opener", "pillow_avif": None}
 _NEEDS = {".heic": "pillow-heif", ".heif": "pillow-heif", ".hif": "pillow-heif", ".avif": "pillow-avif-plugin"}
 
 
 class UnreadableImage(ValueError):
-    """A file that is no image that can be read.
+    """A file is not an image that can be read.
 
     Args:
-        reason: why.
-        name: of the file, where it is known.
+        reason: the reason.
+        name: name of the file, if it is known.
     """
 
     def __init__(self, reason: str, name: str = "") -> None:
@@ -47,17 +47,17 @@ class UnreadableImage(ValueError):
 
 
 def read_image(file: BinaryIO, fit: ImageFit | None = None) -> Image.Image:
-    """The picture of a file as a person sees it, in RGB.
+    """Reads the picture in a file as a person sees it, in RGB.
 
-    Turned as its EXIF data say; of an animation the first frame; in 8 bits and over white as
-    :func:`avalanche_f2ocl.datasets.rgb.to_rgb` has it. Colour profiles are not applied.
+    The picture is turned as its EXIF data say. An animation gives its first frame. Colours have 8 bits, and transparent
+    pixels lie over white, see :func:`avalanche_f2ocl.datasets.rgb.to_rgb`. Colour profiles are not applied.
 
     Args:
-        file: opened for reading bytes.
-        fit: to a square; None keeps the size.
+        file: a file opened for reading bytes.
+        fit: how the picture becomes a square; None keeps its size.
 
     Raises:
-        UnreadableImage: a damaged file, a format that is not known, or more pixels than Pillow takes for safe
+        UnreadableImage: the file is damaged, has an unknown format, or has more pixels than Pillow considers safe
             (``2 * PIL.Image.MAX_IMAGE_PIXELS``).
 
     Example:
@@ -75,10 +75,10 @@ def read_image(file: BinaryIO, fit: ImageFit | None = None) -> Image.Image:
 
 
 def image_size(file: BinaryIO) -> tuple[int, int]:
-    """Width and height of :func:`read_image`, from the file's head alone.
+    """Width and height of the picture that :func:`read_image` gives, from the file's header only.
 
     Raises:
-        UnreadableImage: as there.
+        UnreadableImage: the file is damaged or has an unknown format.
     """
     try:
         with Image.open(file, formats=_formats()) as image:
@@ -88,16 +88,16 @@ def image_size(file: BinaryIO) -> tuple[int, int]:
 
 
 def picture(image: Image.Image, fit: ImageFit | None = None) -> Image.Image:
-    """What :func:`read_image` makes of a file, of an image that is open already.
+    """The picture that :func:`read_image` gives, from an image that is already open.
 
     Raises:
-        Exception: of any type, where its data are damaged.
+        Exception: of any type, if the image's data are damaged.
 
     Example:
         >>> picture(Image.new("I;16", (6, 4), 65535), ImageFit(image_size=2)).getpixel((0, 0))
         (255, 255, 255)
     """
-    return _picture(image, fit, draft=False)  # which would change the caller's image
+    return _picture(image, fit, draft=False)  # a draft would change the caller's image
 
 
 def upright_size(image: Image.Image) -> tuple[int, int]:
@@ -108,7 +108,7 @@ def upright_size(image: Image.Image) -> tuple[int, int]:
         (6, 4)
     """
     width, height = image.size
-    if image.format == "TIFF":  # Pillow says the upright size before or after loading, as its version has it
+    if image.format == "TIFF":  # depending on its version, Pillow gives the upright size before or after loading
         width, height = image.tag_v2[256], image.tag_v2[257]  # type: ignore[attr-defined]
     if width != height and _TURNS.get(_orientation(image)) in _LYING:
         return height, width
@@ -126,7 +126,7 @@ def is_image(name: str) -> bool:
 
 
 def missing_plugin(name: str) -> str | None:
-    """The package that reads files of this suffix, where it is not installed.
+    """The package that reads files with this suffix, if it is needed and not installed.
 
     Example:
         >>> missing_plugin("cat/1.jpg") is None
@@ -151,18 +151,18 @@ def _formats() -> tuple[str, ...]:
 def _suffixes() -> frozenset[str]:
     formats = _formats()
     known = {suffix for suffix, name in Image.registered_extensions().items() if name in formats}
-    return frozenset(known | {".mpo"})  # which Pillow reads and does not list
+    return frozenset(known | {".mpo"})  # Pillow reads it but does not list it
 
 
 def _orientation(image: Image.Image) -> int:
-    with suppress(Exception):  # damaged EXIF data are no reason to lose the picture
+    with suppress(Exception):  # damaged EXIF data do not make the picture unreadable
         orientation = image.getexif().get(0x0112, 1)
         return int(orientation) if orientation in range(1, 9) else 1
     return 1
 
 
 def _picture(image: Image.Image, fit: ImageFit | None, draft: bool) -> Image.Image:
-    """Upright, in RGB and fitted."""
+    """The picture upright, in RGB and fitted."""
     sides, drafted = image.size, None
     scale_key(image)
     if fit is not None and draft:
@@ -174,9 +174,9 @@ def _picture(image: Image.Image, fit: ImageFit | None, draft: bool) -> Image.Ima
     seen = to_rgb(upright, image)
     if fit is None:
         return seen
-    if drafted is None:  # not the sides of before: some formats turn themselves when they are loaded
+    if drafted is None:  # the sides are read again, since some formats turn themselves when they are loaded
         return _fitted(seen, fit, seen.size, (0, 0, *seen.size))
-    across, down = drafted[1][2:]  # not whole numbers: the last pixels lie in part outside
+    across, down = drafted[1][2:]  # not integers: the last pixels lie partly outside
     if turn in _LYING:
         sides, (across, down) = sides[::-1], (down, across)
     left = seen.width - across if turn in _FROM_RIGHT else 0
@@ -185,7 +185,7 @@ def _picture(image: Image.Image, fit: ImageFit | None, draft: bool) -> Image.Ima
 
 
 def _reason(error: Exception, file: BinaryIO) -> str:
-    """For people: Pillow's words for a file that it does not know name an object of Python."""
+    """A readable reason, since Pillow's message for an unknown file names a Python object."""
     if not isinstance(error, UnidentifiedImageError):
         return f"{type(error).__name__}: {error}"
     with suppress(Exception):
@@ -195,17 +195,17 @@ def _reason(error: Exception, file: BinaryIO) -> str:
             return "it is PostScript, which is a program"
         if head[4:8] == b"ftyp" and head[8:12] in _HEIF and "HEIF" not in Image.OPEN:
             return f"it is HEIF, which needs the package {_NEEDS['.heic']}"
-    return "it is of no format that is known, or its head is damaged"
+    return "it is of no known format, or its header is damaged"
 
 
 def _fitted(image: Image.Image, fit: ImageFit, sides: tuple[int, int], area: _Box) -> Image.Image:
-    """Fitted.
+    """Fits an image to a square.
 
     Args:
-        image: in RGB.
-        fit: to a square.
-        sides: that it has in its file.
-        area: left, top, right and bottom of where the picture lies in it.
+        image: the image in RGB.
+        fit: how the image becomes a square.
+        sides: width and height of the image in its file.
+        area: left, top, right and bottom of the picture in the image.
     """
     side, (width, height, left, top) = fit.image_size, fit.place(*sides)
     resample = Image.Resampling[fit.interpolation.upper()]
@@ -213,7 +213,7 @@ def _fitted(image: Image.Image, fit: ImageFit, sides: tuple[int, int], area: _Bo
         square = Image.new("RGB", (side, side), fit.fill)
         square.paste(image.resize((width, height), resample, area), (-left, -top))
         return square
-    if width * height > _STRIP * side**2:  # of a long strip, only what is kept is computed
+    if width * height > _STRIP * side**2:  # for a long strip, only the part that is kept is computed
         across, down = (area[2] - area[0]) / width, (area[3] - area[1]) / height
         start = area[0] + left * across, area[1] + top * down
         return image.resize((side, side), resample, (*start, start[0] + side * across, start[1] + side * down))

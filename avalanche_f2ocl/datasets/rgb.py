@@ -1,4 +1,4 @@
-"""Pictures of every mode that Pillow decodes, in RGB with 8 bits."""
+"""Converts pictures of every mode that Pillow decodes to RGB with 8 bits."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 from PIL import Image, ImageCms
 
 BACKGROUND = (255, 255, 255)
-"""White, as red, green and blue, lies under transparent pixels."""
+"""The colour under transparent pixels, white, as red, green and blue."""
 
 _STRIP = 1 << 22  # pixels
 _BITS, _PHOTOMETRIC, _WHITE_IS_ZERO = 258, 262, 0  # tags of TIFF
@@ -15,10 +15,10 @@ _KEYS = {"L;2": 85, "L;4": 17, "RGB;16B": 1 / 256}
 
 
 def scale_key(image: Image.Image) -> None:
-    """Brings the colour that a PNG declares transparent to the 8 bits of the pixels; before these are loaded.
+    """Scales the colour that a PNG declares transparent to the 8 bits of the pixels; call it before these are loaded.
 
     Args:
-        image: as opened; changed.
+        image: the image as opened; it is changed.
     """
     factor = _KEYS.get(str(image.tile[0][3])) if image.format == "PNG" and image.tile else None  # type: ignore
     key = image.info.get("transparency")
@@ -29,17 +29,17 @@ def scale_key(image: Image.Image) -> None:
 
 
 def to_rgb(image: Image.Image, opened: Image.Image) -> Image.Image:
-    """In RGB: transparent pixels over :data:`BACKGROUND`, grey of more than 8 bits scaled.
+    """Converts an image to RGB: transparent pixels lie over :data:`BACKGROUND`, grey of more than 8 bits is scaled.
 
-    White of 16 bits is 65,535, of a TIFF's 12 bits 4,095. Floats and 32-bit integers are scaled from the smallest of 1
-    (floats only), 255, 65,535 and 2**32 - 1 that holds them.
+    White is 65,535 in 16 bits and 4,095 in a TIFF's 12 bits. For floats and 32-bit integers, white is the smallest of
+    1 (floats only), 255, 65,535 and 2**32 - 1 that no value exceeds.
 
     Args:
-        image: whose pixels are loaded, perhaps turned.
-        opened: what it was made from: its format and tags count.
+        image: the image with its pixels loaded, perhaps turned.
+        opened: the image that it was made from, whose format and tags are used.
 
     Raises:
-        ValueError: grey levels that are negative, not finite, or too large.
+        ValueError: grey levels are negative, not finite, or too large.
 
     Example:
         >>> grey = Image.fromarray(np.array([[0.5]], np.float32))
@@ -58,7 +58,7 @@ def to_rgb(image: Image.Image, opened: Image.Image) -> Image.Image:
 
 def _over_background(image: Image.Image) -> Image.Image:
     picture, rows = Image.new("RGB", image.size), max(1, _STRIP // image.width)
-    for top in range(0, image.height, rows):  # or a large one would be in memory five times
+    for top in range(0, image.height, rows):  # otherwise a large image would be in memory five times
         part = image.crop((0, top, image.width, min(image.height, top + rows)))
         part = part.convert("LA") if part.mode == "La" else part
         below = Image.new("RGBA", part.size, (*BACKGROUND, 255))
@@ -67,15 +67,15 @@ def _over_background(image: Image.Image) -> Image.Image:
 
 
 def _scaled(image: Image.Image, opened: Image.Image) -> Image.Image:
-    """Grey of 16 bits, 32 bits or floats in 8 bits."""
+    """Scales grey of 16 bits, 32 bits or floats to 8 bits."""
     grey = np.asarray(image)
     low, high = float(grey.min()), float(grey.max())
-    if not 0 <= low <= high < 2**32:  # also where one of them is NaN
+    if not 0 <= low <= high < 2**32:  # also catches NaN
         raise ValueError(f"grey levels reach from {low:.4g} to {high:.4g}")
     tags: Mapping[int, Any] = getattr(opened, "tag_v2", {})
     if image.mode.startswith("I;16"):
         white = 2 ** min(16, tags.get(_BITS, (16,))[0]) - 1
-        table = (np.arange(2**16).clip(0, white) * (255 / white)).round().astype(np.uint8)  # no floats for each pixel
+        table = (np.arange(2**16).clip(0, white) * (255 / white)).round().astype(np.uint8)  # no float for each pixel
         levels = 255 - table[grey] if tags.get(_PHOTOMETRIC) == _WHITE_IS_ZERO else table[grey]
     else:
         limits = [1] * (image.mode == "F") + [2**8 - 1, 2**16 - 1]

@@ -1,4 +1,4 @@
-"""What images are read out of: a folder, an archive, or another library's data set."""
+"""Sources of images: a folder, an archive, or another library's data set."""
 
 from typing import Protocol
 
@@ -8,7 +8,7 @@ from avalanche_f2ocl.image_fit import ImageFit
 
 
 class Source(Protocol):
-    """Images by name; can be sent to processes."""
+    """Reads images by name; it can be sent to other processes."""
 
     def pixels(self, name: str, fit: ImageFit | None = None) -> Tensor:
         """An image in RGB, ``(3, H, W)`` uint8, as :func:`avalanche_f2ocl.datasets.reading.read_image` reads it.
@@ -19,5 +19,5 @@ class Source(Protocol):
         ...
 
     def size(self, name: str) -> tuple[int, int]:
-        """Width and height of an image, upright; raises as :meth:`pixels`."""
+        """Width and height of an upright image; raises the errors of :meth:`pixels`."""
         ...

@@ -1,6 +1,6 @@
 """Tiny ImageNet: 110,000 images of 64 x 64 pixels of 200 ImageNet classes; the test part is its ``val/``.
 
-Data: Stanford's course CS231n, 2015. The labels of its ``test/`` are kept secret, so that it is not used.
+Data: Stanford's course CS231n, 2015. Its ``test/`` is not used, since the labels are kept secret.
 """
 
 import re
@@ -26,10 +26,10 @@ def _listing(source: ImageSource) -> Listing:
 TINY_IMAGENET = Published(
     name="tiny-imagenet",
     url="http://cs231n.stanford.edu/tiny-imagenet-200.zip",
-    size=248_100_043,  # this and the MD5 as several libraries and their logs have them
+    size=248_100_043,  # several libraries and their logs give this size and MD5
     md5="90528d7ca1a48142e341f4ef8d21d0de",
     folder="tiny-imagenet-200",
-    place="tinyimagenet",  # Avalanche's own TinyImagenet has it there too
+    place="tinyimagenet",  # the same place as that of Avalanche's own TinyImagenet
     classes=200,
     images=110_000,
     listing=_listing,

@@ -1,4 +1,4 @@
-"""Data sets of torchvision: of what lies in files, the files are read; of others, their items."""
+"""Data sets of torchvision: an ``ImageFolder`` is read from its files, others from their items."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,16 +15,16 @@ from avalanche_f2ocl.datasets.numbered import NumberedSource, unreadable
 LABELS = ("targets", "_labels", "labels", "y")
 """Attributes in which torchvision's data sets keep their labels."""
 NAMES = ("classes", "categories")
-"""Attributes in which they keep the names of classes."""
+"""Attributes in which torchvision's data sets keep the names of classes."""
 _TRANSFORMS = ("transform", "target_transform", "transforms")
 
 
 class Items(NumberedSource):
-    """Takes the images out of a data set's items.
+    """Reads images from a data set's items.
 
     Args:
-        part: see :class:`avalanche_f2ocl.datasets.numbered.NumberedSource`.
-        dataset: of (image, label).
+        part: name of the data set, see :class:`avalanche_f2ocl.datasets.numbered.NumberedSource`.
+        dataset: a data set of (image, label).
 
     Example:
         >>> Items("train", [(Image.new("L", (6, 4)), 0)]).size("train[0]")
@@ -38,14 +38,14 @@ class Items(NumberedSource):
     def open(self, index: int) -> Image.Image:
         image = self.dataset[index][0]
         if not isinstance(image, Image.Image):
-            raise TypeError(f"the item's image is {type(image).__name__}, those before were Pillow's")
+            raise TypeError(f"the item's image is {type(image).__name__}, but earlier ones were Pillow's")
         return image
 
     def item(self, index: int) -> tuple[Any, Any]:
         """Image and label.
 
         Raises:
-            UnreadableImage: the data set fails; the message names the item.
+            UnreadableImage: the data set raises an error; the message names the item.
         """
         try:
             image, label = self.dataset[index]
@@ -55,18 +55,18 @@ class Items(NumberedSource):
 
 
 def part_of(dataset: Any, split: str) -> Part | None:
-    """The images of a data set of torchvision or of a ``Subset`` of one; None where it is another, or makes tensors.
+    """Lists the images of a torchvision data set or a ``Subset`` of one; None for others and if it makes tensors.
 
-    ``ImageFolder`` without transforms is read from its files. Of any other the items are read each time that an image
-    is asked for, with its transform, so that a random one gives another image each time.
+    An ``ImageFolder`` without transforms is read from its files. The items of any other data set are read, with its
+    transform, each time that an image is needed, so a random transform gives another image each time.
 
     Args:
-        dataset: of (image, label).
-        split: what it is called in messages.
+        dataset: a data set of (image, label).
+        split: its name in messages.
 
     Raises:
-        UnreadableImage: an item that fails.
-        TypeError: a label that is no integer.
+        UnreadableImage: an item cannot be read.
+        TypeError: a label is no integer.
     """
     if type(dataset) is Subset:
         whole, indices = part_of(dataset.dataset, f"{split}.dataset"), list(dataset.indices)
@@ -84,20 +84,20 @@ def part_of(dataset: Any, split: str) -> Part | None:
     if not isinstance(first[0], Image.Image):
         return None
     known, ends = _labels(dataset), [as_class_id(label) for _, label in (first, last)]
-    if known is None or [known[0], known[-1]] != ends:  # or the items have labels of another kind
+    if known is None or [known[0], known[-1]] != ends:  # the items may have labels of another kind
         known = [as_class_id(items.item(index)[1]) for index in range(len(dataset))]
     return Part([(items, items.name(index)) for index in range(len(known))], known, _names(dataset, known))
 
 
 def _is_of_files(dataset: Any) -> bool:
-    """Whether it is an ``ImageFolder`` that reads images as it comes."""
+    """Whether it is an ``ImageFolder`` with its own way of reading images."""
     ways = (type(dataset).__getitem__, getattr(dataset, "loader", None))
     own = all(getattr(way, "__module__", "") == "torchvision.datasets.folder" for way in ways)
     return own and all(getattr(dataset, name, None) is None for name in _TRANSFORMS)
 
 
 def _labels(dataset: Any) -> list[int] | None:
-    """Labels of all items, where the data set has them in a list and does not change them."""
+    """Labels of all items, if the data set has them in a list and does not change them."""
     transform, of_label, of_both = (getattr(dataset, name, None) for name in _TRANSFORMS)
     if of_label is not None or (of_both is not None and transform is None):
         return None
@@ -113,7 +113,7 @@ def _labels(dataset: Any) -> list[int] | None:
 
 
 def _names(dataset: Any, labels: Sequence[int]) -> list[str] | None:
-    """Names of the classes, where there are enough."""
+    """Names of the classes, if there is one for each."""
     for name in NAMES:
         names = getattr(dataset, name, None)
         if isinstance(names, list | tuple) and max(labels) < len(names):

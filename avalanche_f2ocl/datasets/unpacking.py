@@ -9,23 +9,23 @@ from tempfile import TemporaryDirectory
 
 
 def unpack(path: Path, folder: Path) -> None:
-    """Unpacks the folder of a tar, compressed or not; nothing but the whole of it gets its name.
+    """Unpacks a folder of a tar, compressed or not; ``folder`` only ever appears as a whole.
 
-    Names that lead out of the folder, and links that do, are refused. Where another process was quicker, its folder
+    Names and links that lead out of the folder are refused. If another process was quicker, its folder
     stays.
 
     Args:
-        path: of the tar.
-        folder: where it goes; the tar has a folder of this name. What else is in the tar is left out.
+        path: path of the tar.
+        folder: the folder to make; the tar has a folder of the same name. Everything else in the tar is left out.
 
     Raises:
-        ValueError: no tar, a damaged one, one with a name that leads elsewhere, or one without this folder.
-        OSError: no room.
+        ValueError: the file is no tar or is damaged, has a name that leads elsewhere, or lacks this folder.
+        OSError: there is no room.
 
     Example:
         >>> unpack(Path("birds.tgz"), Path("data/birds"))  # doctest: +SKIP
     """
-    with TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as unfinished:  # beside it: one file system
+    with TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as unfinished:  # on the same file system
         try:
             with tarfile.open(path) as archive:
                 archive.extractall(unfinished, filter="data")

@@ -1,4 +1,4 @@
-"""Tars as WebDataset writes them: the files of a sample share their name up to the first dot."""
+"""Tars as written by WebDataset: the files of a sample share their name up to the first dot."""
 
 import json
 import re
@@ -17,7 +17,7 @@ _BRACES = re.compile(r"\{(?:(\d+)\.\.(\d+)|([^{}]*,[^{}]*))\}")
 
 
 def is_shards(paths: Any) -> bool:
-    """Whether it is a path, or a list of at least one.
+    """Whether it is a path, or a list of at least one path.
 
     Example:
         >>> is_shards("train-{0..3}.tar"), is_shards(["0.tar", "1.tar"]), is_shards([]), is_shards([("image", 0)])
@@ -29,10 +29,10 @@ def is_shards(paths: Any) -> bool:
 
 
 def expanded(pattern: str | PathLike) -> list[str]:
-    """The paths that a pattern with braces stands for, as a shell has it.
+    """The paths that a pattern with braces stands for, as in a shell.
 
     Args:
-        pattern: with any number of ``{first..last}`` and ``{one,other}``.
+        pattern: a path with any number of ``{first..last}`` and ``{one,other}``.
 
     Raises:
         ValueError: ``last`` is below ``first``.
@@ -58,18 +58,18 @@ def expanded(pattern: str | PathLike) -> list[str]:
 
 
 def part_of(paths: str | PathLike | Sequence[str | PathLike]) -> Part:
-    """The images of some tars, in their order; labels are read, images are not.
+    """Lists the images of tars, in their order; labels are read, but images are not.
 
-    A label is an integer in ``<key>.cls``, or ``"label"`` in ``<key>.json``, an integer or a class's name. A sample
-    without an image or a label is passed over. Of several images, as ``<key>.jpg`` and ``<key>.mask.png``, the one
-    counts that has the fewest dots in its suffix.
+    A label is an integer in ``<key>.cls``, or an integer or a class's name as ``"label"`` in ``<key>.json``. A sample
+    without an image or a label is skipped. Of several images, such as ``<key>.jpg`` and ``<key>.mask.png``, the one
+    with the fewest dots in its suffix is used.
 
     Args:
-        paths: of tars that are not compressed, with braces where there are many, see :func:`expanded`.
+        paths: paths of uncompressed tars, or a pattern with braces, see :func:`expanded`.
 
     Raises:
-        FileNotFoundError: no such path.
-        ValueError: another kind of file, a label that is none, no sample at all.
+        FileNotFoundError: there is no such path.
+        ValueError: a file is of another kind, a label is invalid, or there is no sample at all.
     """
     given = [paths] if isinstance(paths, str | PathLike) else paths
     images, labels, passed_over = [], [], []
@@ -95,7 +95,7 @@ def _there(pattern: str | PathLike) -> list[str]:
 def _opened(path: str) -> Tar:
     if Path(path).is_dir():
         raise ValueError(
-            f"{path!r} is a folder: of two paths, each is of tars. A folder with train/ and test/ comes alone"
+            f"{path!r} is a folder, but in a pair of paths both must be tars. Give a folder with train/ and test/ alone"
         )
     if not Path(path).is_file():
         raise FileNotFoundError(f"there is no tar {path!r}")
@@ -108,7 +108,7 @@ def _opened(path: str) -> Tar:
 
 
 def _samples(names: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Files by the keys of samples and then by suffix."""
+    """Files by the sample's key and then by suffix."""
     samples: dict[str, dict[str, str]] = {}
     for name in names:
         folder, slash, file = name.rpartition("/")

@@ -1,1 +1,1 @@
-"""What is learned, a row per class: ids, prompts, keys, means; how it grows, is stepped and is taken back."""
+"""Learned state with a row per class (ids, prompts, keys, means), and how it grows, is trained and is undone."""

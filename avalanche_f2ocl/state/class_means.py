@@ -1,4 +1,4 @@
-"""Running means per class, the one statistic behind prototypes and keys."""
+"""Running means per class, the statistic of both prototypes and keys."""
 
 import torch
 from torch import Tensor
@@ -46,15 +46,15 @@ class ClassMeans(ClassRows):
 
     @torch.no_grad()
     def remove(self, vectors: Tensor, rows: Tensor) -> None:
-        """Takes ``vectors (B, D)`` of the classes ``rows (B,)`` int64, which :meth:`update` added, out again."""
+        """Takes out ``vectors (B, D)`` of the classes ``rows (B,)`` int64, which :meth:`update` added."""
         add_to_rows(self.sums, rows, -vectors.double())
         self.counts.index_add_(0, rows, torch.ones_like(rows), alpha=-1)
         filled = self.counts[rows] > 0
         for sums in (getattr(self, name) for name in self.sum_names):
-            sums[rows] *= filled.view(-1, *(1,) * (sums.dim() - 1))  # of no samples nothing is left by rounding
+            sums[rows] *= filled.view(-1, *(1,) * (sums.dim() - 1))  # without samples, no rounding error may remain
 
     def means(self, rows: Tensor | None = None) -> Tensor:
-        """Means of ``rows (N,)`` or of all C classes, ``(N or C, D)`` float32; zero where nothing was summed."""
+        """Means of ``rows (N,)`` or of all C classes, ``(N or C, D)`` float32; zero for classes without a vector."""
         chosen = slice(self.num_rows) if rows is None else rows
         sums, counts = self.sums[chosen], self.counts[chosen]
         return (sums / counts.clamp(min=1).unsqueeze(1)).float()

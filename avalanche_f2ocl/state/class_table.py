@@ -1,4 +1,4 @@
-"""The table from class ids, any integers in any order, to rows."""
+"""A table from class ids, which are any integers in any order, to rows."""
 
 import torch
 from torch import Tensor
@@ -41,14 +41,14 @@ class ClassTable(ClassRows):
             ids: ``(N,)`` int64 on the CPU.
 
         Returns:
-            ``(N,)`` int64 on the CPU, -1 where the class is not known.
+            ``(N,)`` int64 on the CPU; -1 for unknown classes.
         """
         unique, inverse = torch.unique(ids, return_inverse=True)
         rows = torch.tensor([self._row_of.get(i, -1) for i in unique.tolist()], dtype=torch.int64)
         return rows[inverse]
 
     def unknown(self, ids: Tensor) -> Tensor:
-        """The distinct ids without a row, ascending; ``ids`` and result int64 on the CPU."""
+        """The distinct ids that have no row, ascending; ``ids`` and the result are int64 on the CPU."""
         new = [i for i in torch.unique(ids).tolist() if i not in self._row_of]
         return torch.tensor(new, dtype=torch.int64)
 

@@ -1,4 +1,4 @@
-"""How many different images a stream has had, copies told from new evidence without keeping any."""
+"""Estimates how many different images a stream has had, without keeping any of them."""
 
 from collections.abc import Callable
 from functools import lru_cache, partial
@@ -10,22 +10,22 @@ from torch.nn import functional as F
 from avalanche_f2ocl.state.rows import Undoable, move_only
 
 BITS = 48
-"""Of a code: with fewer, different images of one class begin to share a code; with more, noise tells copies apart."""
+"""Bits of a code: with fewer, different images of a class may share a code; with more, noise separates copies."""
 THUMBNAIL = 8
-"""Its side in pixels."""
+"""Side of the thumbnail in pixels."""
 
 
 class DistinctCount(Undoable):
-    """Counts the different codes among those it is given: linear counting.
+    """Estimates the number of different codes by linear counting.
 
-    Codes fall into buckets by a hash, and the share of empty buckets tells how many different ones there were. Up to
-    150,000 it is within 5 %; beyond, it stays there.
+    Codes are hashed into buckets, and the share of empty buckets shows how many different codes there were. Up to
+    150,000 the estimate is within 5 %; beyond that it does not grow any more.
 
     Source: Whang, Vander-Zanden and Taylor, A Linear-Time Probabilistic Counting Algorithm for Database Applications,
     1990, Eq. 1.
 
     Attributes:
-        buckets: codes that fell into each, ``(16384,)`` int32.
+        buckets: number of codes in each bucket, ``(16384,)`` int32.
 
     Example:
         >>> count = DistinctCount()
@@ -50,10 +50,10 @@ class DistinctCount(Undoable):
 
     @torch.no_grad()
     def remove(self, codes: Tensor) -> None:
-        """Takes ``codes (B,)`` int64 that were counted out again.
+        """Takes out ``codes (B,)`` int64 that were counted.
 
         Raises:
-            ValueError: some of them were not; nothing has changed.
+            ValueError: some of them were not counted; nothing has changed.
         """
         places = self._places(codes)
         if missing := int((torch.bincount(places, minlength=len(self.buckets)) - self.buckets).clamp(min=0).sum()):
@@ -65,16 +65,16 @@ class DistinctCount(Undoable):
         return (codes * -7046029254386353131 >> (64 - self.LENGTH_BITS)) & (len(self.buckets) - 1)
 
     def total(self) -> Tensor:
-        """Codes so far, copies among them; int64."""
+        """Number of codes so far, including copies; int64."""
         return self.buckets.sum()
 
     def estimate(self) -> Tensor:
-        """Different codes so far, float64; at most :meth:`total`."""
+        """Number of different codes so far, float64; at most :meth:`total`."""
         empty = (self.buckets == 0).sum().clamp(min=1).double()
         return torch.minimum(-len(self.buckets) * (empty / len(self.buckets)).log(), self.total())
 
     def clear(self) -> None:
-        """Starts anew."""
+        """Resets all counts."""
         self.buckets.zero_()
 
     def _change(self, places: Tensor, by: int) -> None:
@@ -89,7 +89,7 @@ class DistinctCount(Undoable):
         self._changes.clear()
 
     def end_block(self, keep: bool) -> None:
-        if keep:  # otherwise they are taken back
+        if keep:  # otherwise the changes are undone
             self._changes.clear()
 
     def _take_back(self, changes: list[tuple[Tensor, int]]) -> None:
@@ -101,16 +101,15 @@ class DistinctCount(Undoable):
 
 
 def image_codes(images: Tensor) -> Tensor:
-    """A code for each image, the same for copies of it, for most of the same image under a little noise, and rarely
-    for two different ones.
+    """A code for each image. Copies share it, and so do most versions with a little noise; different images rarely do.
 
-    Each bit is the side of a random hyperplane on which the image's thumbnail lies, less its mean: brightness and
-    contrast do not matter.
+    Each bit says on which side of a random hyperplane the image's thumbnail lies, after subtracting its mean, so that
+    brightness and contrast do not matter.
 
     Source: Charikar, Similarity Estimation Techniques from Rounding Algorithms, 2002.
 
     Args:
-        images: ``(B, C, H, W)``, of any range and size.
+        images: ``(B, C, H, W)`` of any range of values and any size.
 
     Returns:
         ``(B,)`` int64 of ``BITS`` bits.

@@ -1,4 +1,4 @@
-"""Keys: one vector per class that unprompted embeddings are matched with."""
+"""Keys: one vector per class, which embeddings without prompts are matched with."""
 
 from typing import Any, Protocol
 
@@ -14,7 +14,7 @@ from avalanche_f2ocl.state.rows import ClassRows
 
 
 class Keys(Protocol):
-    """What a model asks of its keys."""
+    """The methods that a model needs of its keys."""
 
     def add_classes(self, ids: Tensor) -> None:
         """Adds a key for each of the class ids ``(N,)``, int64 on the CPU."""
@@ -26,7 +26,7 @@ class Keys(Protocol):
         """Moves the keys of a mini-batch's classes, once per mini-batch; see :meth:`GradientKeys.update`."""
 
     def remove(self, q: Tensor, rows: Tensor) -> None:
-        """Takes ``q (B, D)`` of the classes ``rows (B,)`` out again, where keys are means."""
+        """Takes out ``q (B, D)`` of the classes ``rows (B,)``, if keys are means."""
 
 
 class MeanKeys(ClassMeans):
@@ -48,7 +48,7 @@ class MeanKeys(ClassMeans):
         return self.means()
 
     def update(self, q: Tensor, rows: Tensor, *_: Tensor) -> None:
-        """Takes in ``q (B, D)`` of the classes ``rows (B,)``."""
+        """Adds ``q (B, D)`` of the classes ``rows (B,)`` to the means."""
         super().update(q, rows)
 
 
@@ -56,9 +56,9 @@ class GradientKeys(ClassRows):
     """A key starts at random, uniform in [-1, 1), and takes one gradient step a mini-batch (Eq. 9).
 
     Args:
-        dim: length D.
+        dim: length D of a key.
         lr: step size.
-        seed: a class's initial key is a function of the seed and its id.
+        seed: seed of the initial keys; a class's initial key is a function of the seed and the class id.
 
     Example:
         >>> keys = GradientKeys(dim=2)
@@ -100,13 +100,13 @@ class GradientKeys(ClassRows):
         self.keys[class_rows] = old - self.lr * grad
 
     def remove(self, q: Tensor, rows: Tensor) -> None:
-        """Steps cannot be taken back: keys stay."""
+        """Does nothing: steps cannot be undone."""
 
 
 def key_scores(q: Tensor, keys: Tensor, counts: Tensor) -> Tensor:
     """Cosine similarity of ``q (B, D)`` to ``keys (C, D)``: ``(B, C)``, masked where ``counts (C,)`` is 0.
 
-    The paper's Eq. 10 takes the argmin of a similarity; the nearest key is meant.
+    The paper's Eq. 10 takes the argmin of a similarity, but it must mean the nearest key.
 
     Example:
         >>> key_scores(torch.ones(1, 2), torch.eye(2), torch.tensor([1, 0])).round(decimals=2).tolist()

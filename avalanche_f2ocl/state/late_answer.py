@@ -1,4 +1,4 @@
-"""Asking a device without waiting for it."""
+"""Reading a flag from a device without waiting for it."""
 
 from collections.abc import Callable
 
@@ -6,14 +6,14 @@ import torch
 from torch import Tensor
 
 LATE = {"cuda"}
-"""Kinds of device that work behind the host's back."""
+"""Types of device that work asynchronously to the host."""
 
 
 class LateAnswer:
-    """Whether a flag on a device is set; on CUDA, whether it was when asked the last time, at first False.
+    """Whether a flag on a device is set; on CUDA, whether it was set at the previous call, and False at first.
 
-    That the host waits until its last question has been answered, and no longer, lets it run ahead by what lies between
-    two questions. The same questions have the same answers in every run.
+    The host waits only until the previous flag has arrived, so it can run ahead by the work between two calls. The same
+    calls have the same answers in every run.
 
     Example:
         >>> LateAnswer()(torch.tensor(True))  # a CPU answers at once
@@ -24,18 +24,18 @@ class LateAnswer:
         self._last: Callable[[], bool] | None = None
 
     def __call__(self, flag: Tensor) -> bool:
-        """Asks for the bool ``flag``, a scalar."""
+        """Reads ``flag``, a bool scalar."""
         if flag.device.type not in LATE:
             return bool(flag)
         last, self._last = self._last, ask(flag)
         return last is not None and last()
 
     def __getstate__(self) -> dict:
-        return {"_last": None}  # an answer on its way can neither be copied nor saved
+        return {"_last": None}  # a pending answer can be neither copied nor saved
 
 
 def ask(flag: Tensor) -> Callable[[], bool]:
-    """Begins to fetch a scalar from a CUDA device; gives what waits for it to arrive."""
+    """Begins to fetch a scalar from a CUDA device; returns a function that waits for it to arrive."""
     copy, arrived = flag.to("cpu", non_blocking=True), torch.cuda.Event()
     arrived.record(torch.cuda.current_stream(flag.device))
 

@@ -1,4 +1,4 @@
-"""Prompts, one for each class or one for all: how they begin, and which of them a mini-batch or an image gets."""
+"""Prompts, one for each class or one for all: their initial values, and which prompt a mini-batch or image gets."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -17,14 +17,15 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 
 class Prompts(Protocol):
-    """What a model asks of its prompts: a pool with one for each class, or one for all of them.
+    """The methods and attributes that a model needs of its prompts: one for each class, or one for all classes.
 
     Attributes:
         prompts: parameter ``(P, L, D)``.
-        moved: how far its steps so far have moved embeddings, as a share of their spread, all added up, ``(P,)``; where
-            it is kept.
-        drift: how far its steps so far have moved what is computed under a prompt, ``(P, E)``; where it is kept.
-        found_by_key: whether an image's prompt is found by its nearest keys; otherwise there is only one.
+        moved: for each prompt, how far all its steps together have moved embeddings, as a share of their spread,
+            ``(P,)``; only if ``max_drift`` is set.
+        drift: for each prompt, how far its steps have moved what is computed under it, ``(P, E)``; only with
+            ``compensate_drift``.
+        found_by_key: whether an image's prompt is found by its nearest keys; otherwise there is only one prompt.
     """
 
     prompts: nn.Parameter
@@ -33,22 +34,22 @@ class Prompts(Protocol):
     found_by_key: ClassVar[bool]
 
     def add_classes(self, ids: Tensor) -> None:
-        """Adds what each of the class ids ``(N,)`` needs, int64 on the CPU."""
+        """Adds what each of the new class ids ``(N,)``, int64 on the CPU, needs."""
 
     def used(self, name: str) -> Tensor:
-        """The prompts (``"prompts"``) that are in use."""
+        """The used rows of a tensor, for example of ``"prompts"``."""
 
     def elect(self, rows: Tensor, election: str, number: int) -> Tensor:
         """Row ``(1,)`` of the prompt for a mini-batch of the classes ``rows (B,)``, both int64 on the CPU."""
 
     def gather(self, rows: Tensor) -> Tensor:
-        """The prompts of ``rows (P,)``, distinct, for training on them: ``(P, L, D)``."""
+        """The prompts of distinct ``rows (P,)``, to be trained: ``(P, L, D)``."""
 
     def add(self, name: str, rows: Tensor, step: Tensor) -> None:
-        """Adds ``step`` to what is kept as ``name`` of each of ``rows (P,)``, distinct."""
+        """Adds ``step`` to the tensor ``name`` (``"moved"`` or ``"drift"``) in distinct ``rows (P,)``."""
 
     def stand_still(self, rows: Tensor, limit: float) -> bool:
-        """Whether all of ``rows (P,)`` have moved by ``limit``; asked before each step."""
+        """Whether all prompts of ``rows (P,)`` have moved by ``limit``; called before each step."""
 
 
 class PromptPool(ClassRows):
@@ -57,13 +58,13 @@ class PromptPool(ClassRows):
     Args:
         length: tokens per prompt, L.
         dim: length D of a token.
-        init: see :func:`initial_prompt`.
-        seed: a class's initial prompt is a function of the seed and its id.
-        kept: shapes of what is kept of each prompt beside it, by name: ``"moved"``, ``()``, and ``"drift"``, ``(E,)``.
+        init: kind of initial values, see :func:`initial_prompt`.
+        seed: seed of the initial prompts; a class's initial prompt is a function of the seed and the class id.
+        kept: shapes of further tensors kept for each prompt, by name: ``()`` for ``"moved"``, ``(E,)`` for ``"drift"``.
 
     Attributes:
         prompts: parameter ``(capacity, L, D)``; the first ``num_rows`` rows are in use.
-        moved, drift: ``(capacity,)`` and ``(capacity, E)``, see :class:`Prompts`.
+        moved, drift: ``(capacity,)`` and ``(capacity, E)``, if they are kept; see :class:`Prompts`.
 
     Example:
         >>> pool = PromptPool(length=4, dim=8)
@@ -96,11 +97,11 @@ class PromptPool(ClassRows):
         return initial_prompt(self.init, (self.length, self.dim), generator(self.seed, "prompt", class_id))
 
     def elect(self, rows: Tensor, election: str, number: int) -> Tensor:
-        """See :func:`elect`; the draw depends on the seed and the mini-batch's ``number``."""
+        """Elects a row, see :func:`elect`; the random draw depends on the seed and the mini-batch's ``number``."""
         return elect(rows, self.num_rows, election, generator(self.seed, "election", number))
 
     def gather(self, rows: Tensor) -> Tensor:
-        """See :class:`Prompts` and :meth:`ClassRows.trainable`."""
+        """The prompts of ``rows``, to be trained; see :class:`Prompts` and :meth:`ClassRows.trainable`."""
         return self.trainable("prompts", rows)
 
     def add(self, name: str, rows: Tensor, step: Tensor) -> None:
@@ -114,11 +115,11 @@ class OnePrompt(Undoable):
     """One prompt for all classes, with the interface of :class:`Prompts`.
 
     Args:
-        length, dim, init, seed, kept: as :class:`PromptPool`.
+        length, dim, init, seed, kept: those of :class:`PromptPool`.
 
     Attributes:
         prompts: parameter ``(1, L, D)``.
-        moved, drift: ``(1,)`` and ``(1, E)``.
+        moved, drift: ``(1,)`` and ``(1, E)``, if they are kept; see :class:`Prompts`.
 
     Example:
         >>> OnePrompt(length=4, dim=8).prompts.shape
@@ -140,23 +141,23 @@ class OnePrompt(Undoable):
             self.register_buffer(name, torch.zeros(1, *shape, dtype=torch.float32))
 
     def add_classes(self, ids: Tensor) -> None:
-        """Nothing to add."""
+        """Does nothing: all classes share the prompt."""
 
     def used(self, name: str) -> Tensor:
         return getattr(self, name)
 
     def elect(self, rows: Tensor, election: str, number: int) -> Tensor:
-        """Row 0: there is no other."""
+        """Row 0, the only one."""
         return rows.new_zeros(1)
 
     def gather(self, rows: Tensor) -> Tensor:
         return self.prompts
 
     def add(self, name: str, rows: Tensor, step: Tensor) -> None:
-        setattr(self, name, getattr(self, name) + step)  # a new tensor, so that the old one can be put back
+        setattr(self, name, getattr(self, name) + step)  # a new tensor, so that undo can restore the old one
 
     def stand_still(self, rows: Tensor, limit: float) -> bool:
-        # What stands still does so for good: the device is not asked at every mini-batch.
+        # A prompt that has stopped stays so, and the device need not be asked at every mini-batch.
         self._still = self._still or self._has_moved((self.moved >= limit).all())
         return self._still
 
@@ -175,10 +176,10 @@ class OnePrompt(Undoable):
 def make_prompts(
     assignment: Any, length: int, dim: int, init: str = "uniform", seed: int = 0, kept: Shapes = MappingProxyType({})
 ) -> Prompts:
-    """The prompts of ``prompt_assignment``; other arguments as of :class:`PromptPool`.
+    """Makes the prompts of a ``prompt_assignment``; the other arguments are those of :class:`PromptPool`.
 
     Raises:
-        TypeError: a user's class has made something that is no :class:`Prompts`.
+        TypeError: a user's class made something that is no :class:`Prompts`.
 
     Example:
         >>> type(make_prompts("shared", length=4, dim=8)).__name__
@@ -192,12 +193,12 @@ def make_prompts(
 
 
 def initial_prompt(init: str, shape: tuple[int, ...], draw: torch.Generator) -> Tensor:
-    """A prompt's first values, float32 on the CPU.
+    """A prompt's initial values, float32 on the CPU.
 
     Args:
-        init: ``"uniform"`` in [-1, 1), ``"normal"`` with deviation 0.02, or ``"zeros"``.
-        shape: of the tensor.
-        draw: the generator.
+        init: ``"uniform"`` in [-1, 1), ``"normal"`` with standard deviation 0.02, or ``"zeros"``.
+        shape: shape of the tensor.
+        draw: generator of the random numbers.
     """
     if init == "uniform":
         return torch.rand(shape, generator=draw, dtype=torch.float32) * 2 - 1
@@ -211,17 +212,17 @@ def elect(rows: Tensor, num_rows: int, election: str, draw: torch.Generator) -> 
 
     Args:
         rows: rows of the samples' classes, ``(B,)`` int64 on the CPU.
-        num_rows: classes so far.
+        num_rows: number of classes so far.
         election: ``"sample"``, the class of a random sample; ``"majority"``, the most frequent class,
-            the oldest of those that tie; ``"seen"``, any class so far; or the name of a user's function, which is
+            or the oldest such class in a tie; ``"seen"``, any class so far; or the name of a user's function, which is
             called with the other arguments.
-        draw: generator for this mini-batch.
+        draw: random generator for this mini-batch.
 
     Returns:
         ``(1,)`` int64 on the CPU.
 
     Raises:
-        ValueError: a user's function elected something else than one row in use.
+        ValueError: a user's function elected something other than one row in use.
 
     Example:
         >>> elect(torch.tensor([2, 0, 2]), 3, "majority", torch.Generator())

@@ -1,4 +1,4 @@
-"""Class rows, and other tensors beside them, that are replaced and never written to."""
+"""Class rows and other tensors that are replaced as a whole and never changed in place."""
 
 from collections.abc import Callable
 
@@ -9,9 +9,9 @@ from avalanche_f2ocl.state.rows import ClassRows
 
 
 class ReplacedRows(ClassRows):
-    """Rows whose tensors are replaced as a whole when they change: a mini-batch is undone by putting the old ones back.
+    """Rows whose tensors are replaced as a whole when they change, so that undo can restore the old tensors.
 
-    With its last class gone, everything is zero.
+    When the last class is gone, everything is zero.
 
     Example:
         >>> rows = ReplacedRows()

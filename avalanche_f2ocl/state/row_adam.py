@@ -1,4 +1,4 @@
-"""Adam for tensors whose rows are born, used and left alone at different times."""
+"""Adam for tensors whose rows are added, used and left alone at different times."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -12,7 +12,7 @@ from avalanche_f2ocl.state.rows import close_gap
 
 
 class StepOptimizer(Protocol):
-    """What is asked of an optimiser: any of torch's, or what stands in for one."""
+    """The methods needed of an optimiser: any of torch's, or a placeholder for one."""
 
     state: Any
 
@@ -20,32 +20,32 @@ class StepOptimizer(Protocol):
         """Clears gradients."""
 
     def step(self) -> Any:
-        """Moves what is trained by its gradients."""
+        """Updates the parameters by their gradients."""
 
 
 class RowAdam(Optimizer):
     """Adam whose moments and step count live per row (first dimension) of each parameter.
 
     A row that a step does not use keeps its value, moments and step count bit for bit; a row that is
-    used moves as under :class:`torch.optim.Adam` with one parameter per row. A stacked tensor under
-    the ordinary Adam would drift rows without gradient by their momentum.
+    used moves as under :class:`torch.optim.Adam` with one parameter per row. With a stacked tensor,
+    ordinary Adam would move rows without gradient by their momentum.
 
-    A dense gradient uses the rows where it is not zero everywhere (finding them costs a pass over the
-    tensor, and on CUDA a host synchronisation). A sparse gradient, as
-    :meth:`avalanche_f2ocl.state.rows.ClassRows.trainable` makes it, names its rows: a step costs those rows
-    only. A parameter may gain rows between steps. With ``every_row``, which parameter groups may set, a
+    A dense gradient uses the rows in which it is not zero everywhere (finding them takes a pass over the
+    tensor, and on CUDA a host synchronisation). A sparse gradient, as made by
+    :meth:`avalanche_f2ocl.state.rows.ClassRows.trainable`, names its rows, and a step takes time for those
+    rows only. A parameter may gain rows between steps. With ``every_row``, which parameter groups may set, a
     dense gradient uses all rows, as under :class:`torch.optim.Adam`.
 
     Args:
-        params: parameters or parameter groups; at least one dimension each.
+        params: parameters or parameter groups; each parameter has at least one dimension.
         lr: step size, positive.
-        betas: decay of the first and second moment, each in [0, 1).
+        betas: decay rates of the first and second moment, each in [0, 1).
         eps: added to the denominator, positive.
-        lr_decay: exponent p >= 0; a row's step t has the size ``lr / t**p``, t counting its own steps.
+        lr_decay: exponent p >= 0; a row's step number t has the size ``lr / t**p``, where t counts the row's own steps.
         every_row: whether rows with a zero gradient are used, too.
 
     Raises:
-        ValueError: an option outside its range.
+        ValueError: an option is outside its range.
 
     Example:
         >>> rows = torch.nn.Parameter(torch.zeros(3, 2))
@@ -77,7 +77,7 @@ class RowAdam(Optimizer):
 
     @torch.no_grad()
     def step(self, closure=None):
-        """One update of the used rows; returns the closure's loss, if there is a closure."""
+        """Updates the used rows; returns the closure's loss, if there is a closure."""
         loss = None
         if closure is not None:
             with torch.enable_grad():
@@ -92,10 +92,10 @@ class RowAdam(Optimizer):
         return loss
 
     def undo_step(self, param: Tensor, rows: Tensor | slice) -> Callable[[], None]:
-        """What gives the state of ``param`` its present length, and its present values in ``rows``."""
+        """A function that restores the present length of the state of ``param`` and its present values in ``rows``."""
         saved = {}
         for name, tensor in self.state.get(param, {}).items():
-            # Rows that the state does not have yet are cut off again: any row may stand in for them.
+            # Rows that the state does not have yet are cut off again, so any row may take their place.
             known = rows if isinstance(rows, slice) else rows.clamp(max=len(tensor) - 1)
             saved[name] = len(tensor), known, tensor[known].clone()
         return partial(self._restore_state, param, saved)
@@ -120,11 +120,11 @@ class RowAdam(Optimizer):
 
 
 def move_state(optimizer: StepOptimizer, device: torch.device) -> None:
-    """Brings what an optimiser remembers of parameters to their device.
+    """Moves an optimiser's state to the device of its parameters.
 
     Args:
-        optimizer: as :func:`remove_row`.
-        device: where the parameters are now.
+        optimizer: :class:`RowAdam`, or any optimiser whose state is elementwise.
+        device: device of the parameters.
     """
     for state in optimizer.state.values():
         for name, tensor in state.items():
@@ -133,12 +133,12 @@ def move_state(optimizer: StepOptimizer, device: torch.device) -> None:
 
 
 def remove_row(optimizer: StepOptimizer, param: Tensor, row: int) -> None:
-    """Takes a row of a parameter out of what an optimiser remembers of it; later rows move up by one.
+    """Removes a row from an optimiser's state of a parameter; later rows move up by one.
 
     Args:
-        optimizer: :class:`RowAdam`, or any whose state is elementwise, as SGD's momentum.
-        param: ``(C, ...)``, held by the optimiser or not.
-        row: below C; what was born after the last step has no state yet.
+        optimizer: :class:`RowAdam`, or any optimiser whose state is elementwise, such as SGD's momentum.
+        param: ``(C, ...)``, whether the optimiser holds it or not.
+        row: index below C; a row added after the last step has no state yet.
     """
     for tensor in optimizer.state.get(param, {}).values():
         if isinstance(tensor, Tensor) and tensor.dim() > 0 and row < len(tensor):
@@ -146,11 +146,11 @@ def remove_row(optimizer: StepOptimizer, param: Tensor, row: int) -> None:
 
 
 def forget_rows(optimizer: StepOptimizer, param: Tensor, rows: Tensor) -> None:
-    """What an optimiser remembers of some rows of a parameter becomes zero, as of rows without a step.
+    """Sets an optimiser's state of some rows of a parameter to zero, as for rows without a step.
 
     Args:
-        optimizer, param: as :func:`remove_row`.
-        rows: ``(R,)`` int64; what was born after the last step has no state yet.
+        optimizer, param: those of :func:`remove_row`.
+        rows: ``(R,)`` int64; rows added after the last step have no state yet.
     """
     for tensor in optimizer.state.get(param, {}).values():
         if isinstance(tensor, Tensor) and tensor.dim() > 0:
@@ -161,11 +161,11 @@ def used_rows(grad: Tensor, every_row: bool = False) -> tuple[Tensor, Tensor]:
     """Rows that a gradient uses and their gradients: ``(R,)`` int64 and ``(R, ...)``.
 
     Args:
-        grad: dense, or sparse in its first dimension alone.
-        every_row: a dense gradient uses all rows.
+        grad: the gradient, dense, or sparse in its first dimension only.
+        every_row: whether a dense gradient uses all rows.
     """
     if grad.is_sparse:
-        grad = grad.coalesce()  # does nothing, and does not synchronise, where rows are known to be distinct
+        grad = grad.coalesce()  # does nothing, and does not synchronise, if rows are known to be distinct
         return grad.indices()[0], grad.values()
     if every_row:
         return torch.arange(len(grad), device=grad.device), grad
@@ -191,8 +191,8 @@ def row_adam(
         param, exp_avg, exp_avg_sq: ``(C, ...)``.
         rows: ``(R,)`` int64, distinct.
         grad: ``(R, ...)``.
-        step: ``(C,)`` float64, updates each row has had.
-        lr, betas, eps, lr_decay: as :class:`RowAdam`.
+        step: number of updates of each row so far, ``(C,)`` float64.
+        lr, betas, eps, lr_decay: those of :class:`RowAdam`.
 
     Source: Kingma and Ba, Adam, 2015, Algorithm 1.
     """

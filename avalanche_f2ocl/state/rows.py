@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 
 class Undoable(nn.Module):
-    """Part of a model that an :class:`avalanche_f2ocl.state.undo.Undo` block can put back as it was.
+    """Part of a model that an :class:`avalanche_f2ocl.state.undo.Undo` block can restore.
 
     Attributes:
         in_block: whether such a block is open.
@@ -17,22 +17,22 @@ class Undoable(nn.Module):
     in_block = False
 
     def undo_growth(self) -> Callable[[], None]:
-        """What takes back that something was added; asked for when the block begins."""
+        """A function that undoes additions; requested when the block begins."""
         return nothing
 
     def undo_writes(self, rows: Tensor) -> Callable[[], None]:
-        """What puts the present values of the classes' ``rows (P,)`` int64 back; asked for before they change."""
+        """A function that restores the present values of ``rows (P,)`` int64; requested before they change."""
         return nothing
 
     def begin_block(self) -> None:
-        """The block begins; for parts that note no values but wait with changes."""
+        """Called when the block begins, for parts that delay changes instead of noting values."""
 
     def end_block(self, keep: bool) -> None:
-        """It ends, and changes that waited are made or dropped."""
+        """Called when the block ends: delayed changes are made if ``keep``, and dropped otherwise."""
 
 
 def move_only(fn: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
-    """Of what ``module.to``, ``.float()`` and their like do to a tensor, the move to a device: sums stay exact."""
+    """Reduces a conversion such as ``module.to`` or ``.float()`` to the move to a device, so that sums stay exact."""
 
     def moved(tensor: Tensor) -> Tensor:
         result = fn(tensor)
@@ -46,18 +46,18 @@ def nothing() -> None:
 
 
 class ClassRows(Undoable):
-    """Base of everything that is learned per class: ids, prompts, keys, head sums.
+    """Base class of everything that is learned per class: ids, prompts, keys, head sums.
 
     Tensors are registered with :meth:`register_rows` and hold ``capacity >= num_rows`` rows, so that a
-    new class costs a copy only now and then. Rows are never moved or changed by growth. A trainable
-    tensor stays the same ``Parameter`` object: an optimiser that holds it needs no notice.
+    new class only rarely needs a copy. Growth never moves or changes rows. A trainable
+    tensor stays the same ``Parameter`` object, so an optimiser that holds it need not be told.
 
     ``state_dict`` holds the used rows only; loading takes the number of rows from the file.
 
     Attributes:
-        num_rows: classes so far.
-        row_names: of the tensors that have a row per class.
-        sum_names: of those among them that are sums over a class's samples.
+        num_rows: number of classes so far.
+        row_names: names of the tensors that have a row per class.
+        sum_names: names of those tensors that are sums over a class's samples.
     """
 
     MIN_CHUNK = 64
@@ -76,12 +76,12 @@ class ClassRows(Undoable):
         trainable: bool = False,
         summed: bool = False,
     ) -> None:
-        """Adds a tensor of shape ``(capacity, *shape)`` under ``name``, rows zero at birth.
+        """Adds a tensor of shape ``(capacity, *shape)`` under ``name``; new rows are zero.
 
         Args:
-            name, shape, dtype: of the tensor.
-            trainable: whether it is a parameter.
-            summed: whether a row is a sum over its class's samples: two classes that become one add theirs up.
+            name, shape, dtype: name, shape of a row and dtype of the tensor.
+            trainable: whether the tensor is a parameter.
+            summed: whether a row is a sum over its class's samples; such rows are added if two classes become one.
         """
         tensor = torch.zeros(0, *shape, dtype=dtype)
         if trainable:
@@ -106,7 +106,7 @@ class ClassRows(Undoable):
         for name in self.row_names:
             tensor = getattr(self, name)
             if new.stop > len(tensor):
-                # An eighth more each time keeps both the copies and the slack small at any size.
+                # Growing by an eighth keeps both the number of copies and the unused space small at any size.
                 chunk = max(self.MIN_CHUNK, len(tensor) // 8)
                 self._resize(name, max(new.stop, len(tensor) + chunk))
         self.num_rows = new.stop
@@ -114,7 +114,7 @@ class ClassRows(Undoable):
 
     @torch.no_grad()
     def remove_row(self, row: int) -> None:
-        """Takes a row out of every registered tensor; later rows move up by one, their values unchanged."""
+        """Removes a row from every registered tensor; later rows move up by one, with unchanged values."""
         for name in self.row_names:
             tensor = getattr(self, name)
             close_gap(tensor, row)
@@ -123,20 +123,20 @@ class ClassRows(Undoable):
 
     @torch.no_grad()
     def merge_row(self, row: int, into: int) -> None:
-        """Adds the sums of ``row`` to those of the row ``into``, and leaves zeros; what is no sum stays as it is."""
+        """Adds the sums of ``row`` to those of ``into`` and leaves zeros; tensors that are no sums stay unchanged."""
         for name in self.sum_names:
             tensor = getattr(self, name)
             tensor[into] += tensor[row]
             tensor[row] = 0
 
     def trainable(self, name: str, rows: Tensor) -> Tensor:
-        """Some rows of a parameter, for training on them.
+        """Some rows of a parameter, to be trained.
 
-        Their gradient arrives in the parameter's ``grad`` as a sparse tensor of those rows alone, whatever
-        their number; :class:`avalanche_f2ocl.state.row_adam.RowAdam` takes it as the used rows.
+        Their gradient arrives in the parameter's ``grad`` as a sparse tensor of only those rows;
+        :class:`avalanche_f2ocl.state.row_adam.RowAdam` treats them as the used rows.
 
         Args:
-            name: of a tensor registered as trainable.
+            name: name of a tensor registered as trainable.
             rows: ``(R,)`` int64, distinct.
 
         Returns:
@@ -148,7 +148,7 @@ class ClassRows(Undoable):
         return leaf
 
     def freeze(self) -> None:
-        """Cuts spare rows off and makes parameters buffers, for good: nothing can be trained after it."""
+        """Cuts off spare rows and turns parameters into buffers for good; nothing can be trained afterwards."""
         for name in self.row_names:
             rows = self.used(name).detach().clone()
             self._parameters.pop(name, None)
@@ -173,11 +173,11 @@ class ClassRows(Undoable):
             setattr(self, name, tensor)
 
     def undo_growth(self) -> Callable[[], None]:
-        """What makes the tensors as long as they are now, with zeros beyond the rows now in use."""
+        """A function that restores the present length of the tensors, with zeros beyond the rows now in use."""
         return partial(self._shrink, self.num_rows, {name: len(getattr(self, name)) for name in self.row_names})
 
     def undo_writes(self, rows: Tensor) -> Callable[[], None]:
-        """What gives ``rows (R,)`` int64 of all buffers their present values again."""
+        """A function that restores the present values of ``rows (R,)`` int64 in all buffers."""
         buffers = [name for name in self.row_names if name in self._buffers]
         return partial(self._write, rows, {name: getattr(self, name)[rows] for name in buffers})
 
@@ -189,7 +189,7 @@ class ClassRows(Undoable):
         self.num_rows = num_rows
         for name, capacity in capacities.items():
             tensor = getattr(self, name)
-            kept = tensor.detach()[:capacity]  # a view: shrinking must not need memory
+            kept = tensor.detach()[:capacity]  # a view, since shrinking must not need memory
             kept[num_rows:] = 0
             if isinstance(tensor, nn.Parameter):
                 tensor.grad = None
@@ -211,7 +211,7 @@ class ClassRows(Undoable):
             tensor is not None and tensor.shape[1:] == getattr(self, name).shape[1:]
             for name, tensor in saved.items()
         )
-        if fits:  # otherwise torch names what is missing or of another shape
+        if fits:  # otherwise torch names tensors that are missing or have another shape
             for name, tensor in saved.items():
                 self._resize(name, len(tensor))
                 self.num_rows = len(tensor)
@@ -219,7 +219,7 @@ class ClassRows(Undoable):
 
 
 def add_to_rows(table: Tensor, rows: Tensor, values: Tensor) -> None:
-    """Adds ``values (B, ...)`` to ``table[rows]`` in place, in the same order always; ``rows (B,)`` int64 may repeat.
+    """Adds ``values (B, ...)`` to ``table[rows]`` in place, always in the same order; ``rows (B,)`` int64 may repeat.
 
     Example:
         >>> table = torch.zeros(2)
@@ -230,7 +230,7 @@ def add_to_rows(table: Tensor, rows: Tensor, values: Tensor) -> None:
     if table.device.type == "cpu":
         table.index_add_(0, rows, values)
     else:
-        # index_add_ adds in any order on CUDA: several processes would come to sums that differ.
+        # index_add_ adds in any order on CUDA, so that sums would differ between processes.
         table.index_put_((rows,), values, accumulate=True)
 
 

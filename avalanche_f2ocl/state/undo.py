@@ -1,4 +1,4 @@
-"""A mini-batch is learned as a whole or not at all."""
+"""Undo, by which a mini-batch is learned as a whole or not at all."""
 
 import traceback
 from collections.abc import Callable, Iterable
@@ -15,18 +15,18 @@ from avalanche_f2ocl.state.rows import Undoable
 
 
 class Undo:
-    """Takes back what was learned inside a ``with`` block that an exception leaves.
+    """Undoes what was learned inside a ``with`` block if the block raises an exception.
 
     It notes rows before they change, never a whole table: the table's length at the start, the rows of the
-    mini-batch's classes (:meth:`save_rows`), and at every optimiser step what that step will use. Gradients are
-    cleared when something is taken back.
+    mini-batch's classes (:meth:`save_rows`), and at every optimiser step the rows that the step will use. Gradients are
+    cleared when something is undone.
 
     Args:
-        parts: what is learned.
-        optimizer: its steps are noted; None, or something that is no torch optimiser, has nothing to note.
+        parts: the parts of the model that learn.
+        optimizer: the optimiser whose steps are noted; None, or an object that is no torch optimiser, has none.
 
     Raises:
-        RuntimeError: on entering, one of the parts is in another such block.
+        RuntimeError: on entering, one of the parts is already in another such block.
 
     Example:
         >>> from avalanche_f2ocl.state.class_means import ClassMeans
@@ -49,18 +49,18 @@ class Undo:
         self._log: list[Callable[[], None]] = []
 
     def save_attributes(self, owner: object, *names: str) -> None:
-        """Notes attributes that are about to be set, not changed in place."""
+        """Notes attributes that are about to be replaced (changes in place are not undone)."""
         for name in names:
             self._log.append(partial(setattr, owner, name, getattr(owner, name)))
 
     def save_rows(self, rows: Tensor) -> None:
-        """Notes the rows ``(P,)`` int64 of everything that is no parameter."""
+        """Notes the rows ``(P,)`` int64 of all tensors that are no parameters."""
         for part in self._parts:
             self._log.append(part.undo_writes(rows))
 
     @torch.no_grad()
     def save_step(self, optimizer: Optimizer, *_: Any) -> None:
-        """Notes what the step that comes next will change: parameters by row, as their gradients are."""
+        """Notes what the coming step will change: those rows of parameters that their gradients use."""
         for group in optimizer.param_groups:
             for param in group["params"]:
                 if param.grad is not None:
@@ -74,8 +74,8 @@ class Undo:
     def __enter__(self) -> "Undo":
         if any(part.in_block for part in self._parts):
             raise RuntimeError(
-                "a mini-batch is being learned already: model.learn() does not go inside another's learning, "
-                "in a callback of its strategy, say"
+                "a mini-batch is being learned already: model.learn() cannot be called while another one is learned, "
+                "for example in a callback of its strategy"
             )
         for part in self._parts:
             part.in_block = True
@@ -94,7 +94,7 @@ class Undo:
             part.end_block(keep=error is None)
         if error is not None:
             if isinstance(error, torch.cuda.OutOfMemoryError):
-                traceback.clear_frames(trace)  # they hold the memory that ran out
+                traceback.clear_frames(trace)  # the frames hold the memory that ran out
             while self._log:
                 self._log.pop()()
             if self._optimizer is not None:

@@ -68,7 +68,7 @@ def test_images_that_cannot_be_read_are_named_and_passed_over(f2ocl, own, tmp_pa
     code, result, said = f2ocl("train", own, "--out", out, *MICRO, "--json")
     assert code == 0 and result["images"] == 23 and result["unreadable"] == [damaged]
     assert result["passed_over"] == ["train/red/notes.txt", "yellow/1.png"]
-    assert f"passed over: {damaged!r} is no image that can be read (it is of no format that is known" in said
+    assert f"passed over: {damaged!r} is no image that can be read (it is of no known format" in said
     assert "passed over, as no images of a class: 2 (train/red/notes.txt, yellow/1.png)" in said
     assert f"1 ({damaged}) could not be read" in f2ocl("train", own, "--out", out, *MICRO, "--overwrite")[1]
 

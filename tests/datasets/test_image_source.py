@@ -63,9 +63,9 @@ def test_what_cannot_be_read_is_named(folder, monkeypatch):
     with ZipFile(folder / "nested.jpg", "w") as archive:
         archive.write(folder / "1.png", "1.png")
     for name, why in (
-        ("cat/notes.txt", "no format that is known"), ("pipe.jpg", "no ordinary file"), ("gone.png", "No such file"),
+        ("cat/notes.txt", "no known format"), ("pipe.jpg", "no ordinary file"), ("gone.png", "No such file"),
         ("cut.png", "Truncated File Read"), ("nowhere.png", "No such file"), ("large.png", "10001 bytes"),
-        ("nested.jpg", "no format that is known"),
+        ("nested.jpg", "no known format"),
         ("photo.heic", "package pillow-heif" if importlib.util.find_spec("pillow_heif") is None else "known"),
     ):  # fmt: skip
         for read in (source.pixels, source.size):

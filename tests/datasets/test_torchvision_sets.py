@@ -192,7 +192,7 @@ def test_an_item_that_cannot_be_read_is_named(at, kept):
 def test_items_of_several_kinds():
     images = Damaged([0, 0, 0])
     images.at, images.tensor = None, 1
-    with pytest.raises(UnreadableImage, match=r"train\[1\] .*the item's image is Tensor, those before were Pillow's"):
+    with pytest.raises(UnreadableImage, match=r"train\[1\] .*image is Tensor, but earlier ones were Pillow's"):
         load((images, images))
 
 

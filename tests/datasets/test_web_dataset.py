@@ -137,7 +137,7 @@ def test_what_is_no_tar(tmp_path):
         tar(tmp_path / "0.tar", samples([0]))
         part_of(f"{tmp_path}/{{0..1}}.tar")
     (tmp_path / "train").mkdir()
-    with pytest.raises(ValueError, match="is a folder: of two paths, each is of tars"):
+    with pytest.raises(ValueError, match="is a folder, but in a pair of paths both must be tars"):
         load((str(tmp_path / "train"), str(tmp_path / "train")))
     packed = shutil.make_archive(str(tmp_path / "packed"), "gztar", tmp_path / "train")
     with pytest.raises(ValueError, match="is no tar, damaged, or compressed as a whole"):
