@@ -11,8 +11,9 @@ from random import Random
 from typing import Any, cast
 
 import torch
-from avalanche.core import SupervisedPlugin
 from torch import Tensor
+
+from avalanche_f2ocl.testing.failures import Calls, FailingLoader, FailingPlugin, Failure
 
 CLASSES = 6
 CALLBACKS = (
@@ -36,36 +37,6 @@ DATA: dict[str, tuple[Callable[[Tensor, Tensor], tuple], type[Exception]]] = {
     "no labels": (lambda x, y: (x,), ValueError),
 }
 """By kind: how it spoils images and labels, and the error."""
-
-
-class Failure(Exception):
-    """What failing loaders and plugins raise."""
-
-
-class FailingPlugin(SupervisedPlugin):
-    """Raises in one callback, while armed."""
-
-    def __init__(self, callback: str):
-        super().__init__()
-        self.armed = False
-        setattr(self, callback, self._fail)
-
-    def _fail(self, strategy, **kwargs):
-        if self.armed:
-            raise Failure
-
-
-class FailingLoader:
-    """Has one mini-batch, which cannot be fetched."""
-
-    def __iter__(self):
-        return self
-
-    def __next__(self):
-        raise Failure
-
-    def __len__(self) -> int:
-        return 1
 
 
 KINDS = (
@@ -172,7 +143,7 @@ def harm(make: Callable[..., Any], case: Case) -> str | None:
         for one in (strategy, twin):
             feed(one, [case.minibatch(number, labels)])
     last = case.minibatch(100, case.after)
-    with _Calls(twin.model.backbone, "_run") as encodes:
+    with Calls(twin.model.backbone, "_run") as encodes:
         feed(twin, [last])
     before = state(strategy)
 
@@ -187,12 +158,12 @@ def harm(make: Callable[..., Any], case: Case) -> str | None:
     elif plugin is not None:
         expected, plugin.armed = Failure, True
     elif case.kind == "memory in encode":
-        failing = _Calls(strategy.model.backbone, "_run", fail_at=case.call % encodes.count)
+        failing = Calls(strategy.model.backbone, "_run", fail_at=case.call % encodes.count)
     elif case.kind == "memory in step":
-        failing = _Calls(strategy.optimizer, "step", fail_at=0)
+        failing = Calls(strategy.optimizer, "step", fail_at=0)
     else:
         bad[1] += CLASSES  # new classes
-        failing = _Calls(strategy.model.head, "add_rows", fail_at=0)
+        failing = Calls(strategy.model.head, "add_rows", fail_at=0)
     try:
         if failing is None:
             feed(strategy, loader)
@@ -231,26 +202,3 @@ def refusals(make: Callable[..., Any], cases: Sequence[Case]) -> tuple[int, int]
         (2, 2)
     """
     return sum(harm(make, case) is None for case in cases), len(cases)
-
-
-class _Calls:
-    """While it lasts, counts an object's calls of a method; one may run out of memory, after it has run."""
-
-    def __init__(self, owner: object, name: str, fail_at: int | None = None):
-        self._owner, self._name, self._fail_at, self.count = owner, name, fail_at, 0
-
-    def __enter__(self) -> "_Calls":
-        real = getattr(self._owner, self._name)
-
-        def call(*args, **kwargs):
-            result = real(*args, **kwargs)
-            self.count += 1
-            if self._fail_at == self.count - 1:
-                raise torch.cuda.OutOfMemoryError("out of memory, for a test")
-            return result
-
-        setattr(self._owner, self._name, call)
-        return self
-
-    def __exit__(self, *_) -> None:
-        delattr(self._owner, self._name)

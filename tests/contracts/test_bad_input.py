@@ -16,7 +16,8 @@ from torch.utils.data import Dataset
 from avalanche_f2ocl.metrics.training import SkippedBatches
 from avalanche_f2ocl.state.rows import ClassRows
 from avalanche_f2ocl.state.undo import Undo
-from avalanche_f2ocl.testing.bad_batches import CLASSES, KINDS, Case, Failure, harm, random_case, refusals, same, state
+from avalanche_f2ocl.testing.bad_batches import CLASSES, KINDS, Case, harm, random_case, refusals, same, state
+from avalanche_f2ocl.testing.failures import Failure
 from tests.contracts.strategies import STRATEGIES
 from tests.helpers import as_tensors
 
