@@ -18,7 +18,8 @@ from torchvision.transforms.functional import pil_to_tensor
 
 from avalanche_f2ocl.datasets.reading import picture, read_image
 from avalanche_f2ocl.image_fit import ImageFit
-from avalanche_f2ocl.models.model_file import Learned, read_model_file, restore
+from avalanche_f2ocl.models.learned import Learned
+from avalanche_f2ocl.models.model_file import read_model_file, restore
 from avalanche_f2ocl.models.saving import SavedModel
 
 Picture = Image.Image | str | Path

@@ -1,11 +1,10 @@
 """What has been learned, in a file: tensors, optimiser state, options; never an image, never a pickle."""
 
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from avalanche_f2ocl.arguments import check_positive_int
@@ -15,13 +14,11 @@ from avalanche_f2ocl.extensions import EXTENSIBLE, find, needs
 from avalanche_f2ocl.heads.ensemble import EnsembleHead
 from avalanche_f2ocl.heads.second_moments import SecondMomentHead
 from avalanche_f2ocl.heads.solution import take_solution
-from avalanche_f2ocl.models.base import BaseModel
+from avalanche_f2ocl.models.learned import Learned
 from avalanche_f2ocl.models.resolved import resolved
 from avalanche_f2ocl.options import HeadOptions
 from avalanche_f2ocl.ranks import wait_for_all
 from avalanche_f2ocl.safe_file import read_safe_file, write_safe_file
-from avalanche_f2ocl.state.row_adam import StepOptimizer
-from avalanche_f2ocl.state.rows import ClassRows
 
 FORMAT = 1
 _BACKBONE = "backbone.vit."
@@ -29,44 +26,6 @@ _NOT_IN_0_1 = (".distinct.buckets", "calibration.", "familiarity.")
 """In the names of tensors that files of version 0.1 lack: zero there."""
 _HEADS_SINCE_0_1 = ("blocks", "blocks_per_head", "grid", "vote", "penalty", "random_features", "gamma")
 _VALUES = {"strategy", "options", "backbone", "class_ids", "classes_left_out"}
-
-
-@dataclass
-class Learned:
-    """What goes into a file and comes out of it.
-
-    Attributes:
-        model: with its frozen backbone.
-        kind: name of the strategy class that learned it, or could have.
-        optimizer: of the model; None where nothing is trained.
-        own: tensors beside the model, with a row per class.
-    """
-
-    model: BaseModel
-    kind: str
-    optimizer: StepOptimizer | None = None
-    own: dict[str, Tensor] = field(default_factory=dict)
-
-    def trained(self) -> list[tuple[str, torch.nn.Parameter, dict[str, Tensor]]]:
-        """Name, parameter and optimiser state of what is trained."""
-        state = {} if self.optimizer is None else self.optimizer.state
-        return [(name, p, state.get(p, {})) for name, p in self.model.named_parameters() if p.requires_grad]
-
-    def tensors(self) -> dict[str, Tensor]:
-        """Everything learned, by name: the model without its backbone, the optimiser's state, the rest."""
-        state = self.model.state_dict()
-        tensors = {f"model.{name}": t for name, t in state.items() if not name.startswith("backbone.")}
-        for name, _, moments in self.trained():
-            # Rows in use: spare ones hold nothing.
-            tensors |= {f"optimizer.{name}.{key}": t[: len(state[name])] for key, t in moments.items()}
-        return tensors | {f"own.{name}": t for name, t in self.own.items()}
-
-    def class_row_names(self) -> set[str]:
-        """Names of the tensors with a row per class."""
-        modules = self.model.named_modules()
-        rows = {f"{path}.{name}" for path, m in modules if isinstance(m, ClassRows) for name in m.row_names}
-        moments = {f"optimizer.{name}.{key}" for name, _, state in self.trained() if name in rows for key in state}
-        return {f"model.{name}" for name in rows} | moments | {f"own.{name}" for name in self.own}
 
 
 def write_model_file(

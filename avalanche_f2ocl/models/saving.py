@@ -13,8 +13,8 @@ from avalanche_f2ocl.heads.familiarity import Familiarity
 from avalanche_f2ocl.heads.head import SumHead
 from avalanche_f2ocl.heads.second_moments import SecondMomentHead
 from avalanche_f2ocl.models.batch import TrainingBatch
+from avalanche_f2ocl.models.learned import Learned
 from avalanche_f2ocl.models.model_file import (
-    Learned,
     check_needs,
     read_model_file,
     restore,

@@ -8,7 +8,8 @@ from typing import Any
 from torch import Tensor
 
 from avalanche_f2ocl.metrics.groups import GroupMetric
-from avalanche_f2ocl.models.model_file import Learned, check_origin, read_model_file, restore, write_model_file
+from avalanche_f2ocl.models.learned import Learned
+from avalanche_f2ocl.models.model_file import check_origin, read_model_file, restore, write_model_file
 from avalanche_f2ocl.models.resolved import resolved
 
 _RUN = {"skipped", "batches_done", "experiences_done", "evaluations", "metrics"}

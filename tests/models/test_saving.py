@@ -8,7 +8,8 @@ from avalanche_f2ocl import F2OCLModel, F2OCLStrategy, ViTNCM, ViTNCMModel
 from avalanche_f2ocl.backbone.vit import PromptableViT
 from avalanche_f2ocl.backbone.weights import load_vit
 from avalanche_f2ocl.heads import RidgeHead
-from avalanche_f2ocl.models.model_file import Learned, read_model_file, restore
+from avalanche_f2ocl.models.learned import Learned
+from avalanche_f2ocl.models.model_file import read_model_file, restore
 from avalanche_f2ocl.safe_file import read_safe_file, write_safe_file
 from tests.helpers import assert_same_state, learned, train_online
 
