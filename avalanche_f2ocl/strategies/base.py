@@ -1,9 +1,6 @@
 """Avalanche's training loop for a :class:`avalanche_f2ocl.models.base.BaseModel`."""
 
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from operator import length_hint
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -24,9 +21,10 @@ from avalanche_f2ocl.models.base import BaseModel
 from avalanche_f2ocl.models.class_names import told_apart
 from avalanche_f2ocl.models.predicting import Prediction
 from avalanche_f2ocl.options import DEFAULT_BACKBONE
-from avalanche_f2ocl.ranks import OutOfStep, agree, world_size
+from avalanche_f2ocl.ranks import agree, world_size
 from avalanche_f2ocl.signatures import SpelledOut
 from avalanche_f2ocl.state.undo import Undo
+from avalanche_f2ocl.strategies.guarded_epoch import GuardedEpoch
 from avalanche_f2ocl.strategies.plugins import phase_plugins
 from avalanche_f2ocl.strategies.quiet_evaluator import QuietEvaluator, or_silent
 from avalanche_f2ocl.strategies.resuming import Resumable
@@ -40,7 +38,7 @@ MOST_COLUMNS = 2**20
 """Columns of a strategy's logits at most; 10 samples then take 40 MB."""
 
 
-class BaseStrategy(SpelledOut, Resumable, TemplateOverrides, SupervisedTemplate):
+class BaseStrategy(SpelledOut, Resumable, GuardedEpoch, TemplateOverrides, SupervisedTemplate):
     """Base of the strategies: task-free, one online update per mini-batch.
 
     A subclass names its ``model_type``; the model's phases become plugins, see
@@ -137,67 +135,6 @@ class BaseStrategy(SpelledOut, Resumable, TemplateOverrides, SupervisedTemplate)
         """The plugins that make the method, after the user's; by default the model's phases."""
         return phase_plugins(model)
 
-    def training_epoch(self, **kwargs):
-        """Avalanche's, one mini-batch at a time, so that one that fails can be taken back."""
-        loader = self.dataloader
-        for minibatch in self._fetched():
-            self.dataloader = [minibatch]
-            self._begun = False
-            try:
-                with self.model.lock, self.model.undo(self.optimizer) as self.undo:
-                    super().training_epoch(**kwargs)
-            except BaseException as error:
-                # With several processes the others have not run out of memory, and wait.
-                out_of_memory = isinstance(error, torch.cuda.OutOfMemoryError) and world_size() == 1
-                self._pass_over(error, bad_input=not self._begun or out_of_memory)
-            finally:
-                self.dataloader = loader
-                self.undo = None
-            if self._stop_training:
-                break
-
-    def _fetched(self) -> Iterator:
-        """The mini-batches of the data loader that can be fetched and are not known to a checkpoint."""
-        minibatches, failures = iter(self.dataloader), 0
-        while True:
-            try:
-                minibatch = next(minibatches)
-            except StopIteration:
-                return
-            except Exception as error:
-                failures += 1
-                if not self.catching_up_batches:
-                    self._say_unusable()
-                # A loader that fails more often than it is long will not recover.
-                self._pass_over(error, bad_input=failures <= length_hint(self.dataloader, 0))
-            else:
-                if self.catching_up_batches:
-                    self._count_known()
-                else:
-                    yield minibatch
-
-    def _count_known(self) -> None:
-        """Passes over a mini-batch that a checkpoint knows, learned or skipped."""
-        self.catching_up_batches -= 1
-        self.clock.after_training_iteration(self)
-
-    def _pass_over(self, error: BaseException, bad_input: bool) -> None:
-        self._forget_minibatch()
-        bad_input = bad_input and isinstance(error, Exception) and not isinstance(error, OutOfStep)
-        if self.on_bad_input == "raise" or not bad_input:
-            raise error
-        if self.catching_up_batches:
-            self._count_known()
-            return
-        self.clock.after_training_iteration(self)
-        if self.skipped == 0:
-            warnings.warn(
-                f"a mini-batch was skipped: {type(error).__name__}: {error} (on_bad_input='skip'; "
-                "strategy.skipped counts it and later ones, which are skipped without a word)",
-                stacklevel=2,
-            )
-        self.skipped += 1
-
     def _before_training_exp(self, **kwargs):
         if isinstance(self.experience, OnlineCLExperience) and not self._warned_of_forgetting:
             self._warned_of_forgetting = True
@@ -207,12 +144,6 @@ class BaseStrategy(SpelledOut, Resumable, TemplateOverrides, SupervisedTemplate)
             self.model.class_names = told_apart({**told_apart(names), **self.model.class_names})
         super()._before_training_exp(**kwargs)
 
-    def _before_training_iteration(self, **kwargs):
-        self._begun = True
-        super()._before_training_iteration(**kwargs)
-        if self.training_batch is not None and self.undo is not None:
-            self.undo.save_rows(self.training_batch.class_rows)
-
     def _unpack_minibatch(self):
         try:
             self._check_minibatch()
@@ -221,12 +152,6 @@ class BaseStrategy(SpelledOut, Resumable, TemplateOverrides, SupervisedTemplate)
             raise
         if self.is_training:
             agree(self.mb_labels)
-
-    def _say_unusable(self) -> None:
-        """Tells the other processes, which then take it for unusable as well."""
-        with suppress(ValueError):
-            if self.is_training:
-                agree(None)
 
     def _check_minibatch(self) -> None:
         images, labels, *rest = self.mbatch
