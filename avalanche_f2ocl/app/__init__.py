@@ -1,1 +1,1 @@
-"""A page in the browser to teach a model by pictures; needs the extra [app]."""
+"""A page in the browser on which to teach a model with pictures; it needs the extra [app]."""

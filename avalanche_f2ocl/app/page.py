@@ -1,4 +1,4 @@
-"""The page: pictures, names and buttons before a teacher."""
+"""The page: pictures, names and buttons for a teacher."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ NONE_OF_THESE = "none of these"
 
 
 def make_page(teacher: Teacher) -> "Blocks":
-    """A page of Gradio's for one teacher, whoever opens it.
+    """Makes a Gradio page for one teacher, which all visitors share.
 
     Raises:
         ImportError: Gradio is not installed.
@@ -62,7 +62,7 @@ def make_page(teacher: Teacher) -> "Blocks":
         shown = [message, answers, counts, name, chosen, undo, save]
 
         def then(act: Callable[..., str]) -> Callable[..., list[Any]]:
-            """An event's function: does something, and shows what is different; errors are shown, too."""
+            """The function of an event: it acts and shows what has changed, or shows the error."""
 
             def event(files: Any, share: float, *given: Any) -> list[Any]:
                 try:
@@ -89,7 +89,7 @@ def make_page(teacher: Teacher) -> "Blocks":
 
 
 def _now(teacher: Teacher, files: Any, reject: float) -> list[Any]:
-    """What the page shows: answers, counts, the choices of both lists, and what the buttons for undo and saving are."""
+    """The contents of the page: answers, counts, the choices of both lists, and the state of the buttons."""
     from gradio import update
 
     counts = teacher.counts

@@ -1,4 +1,4 @@
-"""What the page to teach a model does, without the page."""
+"""What the page for teaching a model does, without the page itself."""
 
 import hashlib
 from collections import deque
@@ -23,19 +23,19 @@ from avalanche_f2ocl.models.model_file import read_model_file, restore
 from avalanche_f2ocl.models.saving import SavedModel
 
 Picture = Image.Image | str | Path
-"""Open already, or a file."""
+"""A picture that is open already, or the path of a file."""
 MINI_BATCH = 2
-"""Pictures learned at a time: those of a known class are judged first, and so tell what a known picture looks like."""
+"""Pictures learned at a time: pictures of known classes are judged first, which shows how known pictures score."""
 STEPS = 20
-"""That can be undone."""
+"""Number of steps that can be undone."""
 
 
 class Answer(NamedTuple):
-    """What a picture is taken for.
+    """The model's answer about a picture.
 
     Attributes:
-        classes: names and probabilities, likeliest first.
-        known: False where it is none of these; None where too little has been learned to tell.
+        classes: names of classes and their probabilities, likeliest first.
+        known: False if the picture is none of these; None if too little has been learned to tell.
     """
 
     classes: list[tuple[str, float]]
@@ -43,17 +43,17 @@ class Answer(NamedTuple):
 
 
 class Teacher:
-    """Teaches a model by pictures, and takes back what was taught; several threads may use it.
+    """Teaches a model with pictures and undoes lessons; several threads may use it.
 
-    No picture is kept but those of lessons that can be undone, which are forgotten with this object.
+    It keeps only the pictures of lessons that can be undone, and only as long as this object exists.
 
     Args:
-        model: of which nobody else makes use.
-        path: where it is saved.
-        backbone: whether the frozen weights go into the file.
+        model: the model, which must not be used elsewhere.
+        path: path of the file that the model is saved to.
+        backbone: whether the file also holds the frozen weights.
 
     Attributes:
-        saved: whether the file holds all that was learned.
+        saved: whether the file holds everything learned.
 
     Example:
         >>> from avalanche_f2ocl import FrozenModel
@@ -74,7 +74,7 @@ class Teacher:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Pictures learned by name of the class, in order of appearance."""
+        """Number of pictures learned by name of the class, in order of appearance."""
         with self._lock:
             return {self._name(class_id): pictures for class_id, pictures in self.model.class_counts.items()}
 
@@ -83,13 +83,13 @@ class Teacher:
         return bool(self._steps)
 
     def ask(self, pictures: Sequence[Picture], reject: float = 0.05, topk: int = 5) -> list[Answer]:
-        """What pictures are taken for.
+        """The model's answers about pictures.
 
         Args:
-            pictures: of any size and mode.
-            reject: the share of pictures of known classes that one accepts to lose, see
+            pictures: pictures of any size and mode.
+            reject: share of the pictures of known classes that may be rejected, see
                 :meth:`avalanche_f2ocl.models.predicting.Predictor.answers`.
-            topk: classes a picture.
+            topk: number of classes for each picture.
 
         Raises:
             RuntimeError: nothing has been learned yet.
@@ -100,7 +100,7 @@ class Teacher:
         with self._lock:
             pixels, known = self._pixels(pictures), [None] * len(pictures)
             ids, shares = self.model.topk(pixels, topk)
-            with suppress(RuntimeError):  # too little has been learned to tell
+            with suppress(RuntimeError):  # raised if too little has been learned to tell
                 known = self.model.answers(pixels, topk, reject).known.tolist()
             return [
                 Answer([(self._name(i), share) for i, share in zip(own, of_own, strict=True)], is_known)
@@ -108,17 +108,17 @@ class Teacher:
             ]
 
     def teach(self, pictures: Sequence[Picture], name: str) -> str:
-        """Learns pictures as a class, new or known; what was taught as another class before is corrected.
+        """Learns pictures as a class, new or known; pictures taught as another class before are corrected.
 
         Args:
-            pictures: of any size and mode; one that was taught as this class before is passed over.
-            name: of the class.
+            pictures: pictures of any size and mode; those taught as this class before are skipped.
+            name: name of the class.
 
         Returns:
             What was done, in a sentence.
 
         Raises:
-            ValueError: no picture, one that cannot be read, or no name.
+            ValueError: there is no picture or no name, or a picture cannot be read.
         """
         name = _checked(name)
         if not pictures:
@@ -153,7 +153,7 @@ class Teacher:
 
         Raises:
             KeyError: the class is not known.
-            ValueError: no name, or another class has it.
+            ValueError: the name is empty, or another class has it.
         """
         new = _checked(new)
         with self._lock:
@@ -164,7 +164,7 @@ class Teacher:
             return self._done(told, partial(self.model.rename, new, old), before)
 
     def forget(self, name: str) -> str:
-        """Forgets a class. Raises ``KeyError``: it is not known."""
+        """Forgets a class. It raises ``KeyError`` if the class is not known."""
         with self._lock:
             before = dict(self._taught)
             file = Path(self._folder.name) / f"{next(self._numbers)}.safetensors"
@@ -174,7 +174,7 @@ class Teacher:
             return self._done(f"{_quoted(name)} is forgotten.", partial(self._restore, file), before)
 
     def undo(self) -> str:
-        """Takes the last step back, and tells which. Raises ``RuntimeError``: there is none."""
+        """Undoes the last step and says which. It raises ``RuntimeError`` if there is none."""
         with self._lock:
             if not self._steps:
                 raise RuntimeError("There is nothing to undo.")
@@ -184,10 +184,10 @@ class Teacher:
             return f"Undone: {told}"
 
     def save(self) -> str:
-        """Writes the file, whole or not at all. Raises ``OSError``."""
+        """Writes the file, whole or not at all. It raises ``OSError`` if the file cannot be written."""
         with self._lock:
             if self.model.batches:
-                self.model.head.prepare()  # so that nobody who opens the file waits for it
+                self.model.head.prepare()  # so that nobody who opens the file has to wait
             self.model.save(self.path, backbone=self.backbone)
             self.saved = True
             return f"Saved: {self.path}"

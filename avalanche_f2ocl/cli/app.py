@@ -1,4 +1,4 @@
-"""``f2ocl app``: a page in the browser to teach a model by pictures."""
+"""``f2ocl app``: a page in the browser on which to teach a model with pictures."""
 
 import argparse
 import os
@@ -21,9 +21,9 @@ def run(args: argparse.Namespace) -> NoReturn:
     """Serves the page until a signal ends it.
 
     Raises:
-        Stopped: by the signal.
+        Stopped: a signal ended it.
         ImportError: Gradio is not installed.
-        OSError, TypeError, ValueError: the file cannot be read or written; the port is taken.
+        OSError, TypeError, ValueError: the file cannot be read or written, or the port is taken.
     """
     try:
         import gradio  # noqa: F401
@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> NoReturn:
         raise ImportError("needs gradio: pip install 'avalanche-f2ocl[app]'") from error
     teacher = make_teacher(args)
     with StopSignals() as stop, TemporaryDirectory(prefix="f2ocl-app-") as folder:
-        os.environ["GRADIO_TEMP_DIR"] = folder  # pictures that were dropped go with it
+        os.environ["GRADIO_TEMP_DIR"] = folder  # dropped pictures are removed with it
         page = make_page(teacher)
         *_, address, _ = page.launch(
             server_name=args.host,
@@ -57,10 +57,10 @@ def run(args: argparse.Namespace) -> NoReturn:
 
 
 def make_teacher(args: argparse.Namespace) -> Teacher:
-    """Of the model of the file, or of a new one where there is no such file.
+    """Makes a teacher of the file's model, or of a new one if there is no such file.
 
     Raises:
-        OSError, TypeError, ValueError: as :func:`run`.
+        OSError, TypeError, ValueError: the file cannot be read, or an option is not allowed.
     """
     check_place(args.file, replace=True)
     if not args.file.exists():

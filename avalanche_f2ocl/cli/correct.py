@@ -1,4 +1,4 @@
-"""``f2ocl rename``, ``merge``, ``forget``, ``unlearn``, ``relabel``: what a file has learned, put right in place."""
+"""``f2ocl rename``, ``merge``, ``forget``, ``unlearn`` and ``relabel``: corrections of what a file has learned."""
 
 import argparse
 from collections.abc import Callable, Iterator
@@ -19,10 +19,10 @@ from avalanche_f2ocl.models.saving import SavedModel
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Does one correction and writes the file, whole or not at all; returns what is different.
+    """Makes one correction and writes the file, whole or not at all; returns what has changed.
 
     Raises:
-        OSError, ValueError: as :func:`avalanche_f2ocl.models.loading.load_model`; what is asked for is not possible.
+        OSError, ValueError: the file cannot be read or written, or the correction is not possible.
         UnknownClass: a class is not known.
     """
     check_place(args.file, replace=True)
@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def text(result: dict[str, Any]) -> str:
-    """For people."""
+    """The result as readable text."""
     changed = "; ".join(f"{name}: {images or 'no'} images" for name, images in result["changed"].items())
     lines = [f"{changed or 'nothing is different'}. {result['classes']} classes are known. Saved: {result['file']}"]
     if unreadable := result["unreadable"]:
@@ -47,16 +47,16 @@ def text(result: dict[str, Any]) -> str:
 
 
 def named_counts(model: SavedModel) -> dict[str, int]:
-    """Images learned, by name of the class."""
+    """Number of images learned, by name of the class."""
     names = names_of(model)
     return {names[class_id]: images for class_id, images in model.class_counts.items()}
 
 
 def class_id_of(model: SavedModel, text: str) -> int:
-    """The class of this name, else of this id.
+    """The id of the class with this name, or else with this id.
 
     Raises:
-        UnknownClass: there is neither.
+        UnknownClass: there is no such class.
     """
     ids = {normal(name): class_id for class_id, name in names_of(model).items()}
     if normal(text) in ids:
@@ -107,14 +107,14 @@ _CORRECTIONS: dict[str, Callable[[SavedModel, argparse.Namespace], list[str]]] =
     "unlearn": _unlearn,
     "relabel": _relabel,
 }
-"""Each returns the names of files that it could not read."""
+"""The corrections by name; each returns the names of files that it could not read."""
 
 
 def _pixels(model: SavedModel, args: argparse.Namespace, unreadable: Unreadable) -> Iterator[Tensor]:
     """Mini-batches of the images, ``(B, 3, S, S)`` uint8.
 
     Raises:
-        FileNotFoundError, ValueError: no such path, no image there, or none that can be read.
+        FileNotFoundError, ValueError: there is no such path, no image there, or none that can be read.
     """
     images, others = unlabelled(args.images)
     if others:

@@ -16,12 +16,12 @@ from avalanche_f2ocl.models.saving import SavedModel
 
 
 def names_of(model: SavedModel) -> dict[int, str]:
-    """A name for every class: its id where none was given."""
+    """A name for every class; a class without one is named by its id."""
     return {class_id: model.class_names.get(class_id, str(class_id)) for class_id in model.class_ids.tolist()}
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Accuracy over images and over classes, and of each class, as shares; unknown classes count as wrong."""
+    """Accuracy over images, over classes and of each class, as shares; images of unknown classes count as wrong."""
     source = ImageSource(args.images)
     files = files_by_class(source, "train" if args.hold_out else "test")
     chosen = hold_out(files, args.hold_out)[1] if args.hold_out else range(len(files.names))
@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def say_passed_over(files: ClassFiles) -> None:
-    """Names what lies beside the images."""
+    """Names files that are no images, and classes without images."""
     if files.passed_over:
         say(f"passed over, as no images of a class: {described(files.passed_over)}")
     if files.empty:
@@ -55,13 +55,13 @@ def score(
     workers: int | None = None,
     quiet: bool = False,
 ) -> dict[str, Any]:
-    """Predicts images and compares.
+    """Predicts images and compares the predictions with their classes.
 
     Args:
-        model: that has learned.
-        images, classes: and the names of their classes.
+        model: a model that has learned something.
+        images, classes: the images, and the names of their classes.
         batch_size, unreadable, workers: see :func:`avalanche_f2ocl.cli.images.minibatches`.
-        quiet: without a progress bar.
+        quiet: whether to hide the progress bar.
 
     Raises:
         ValueError: none of the images can be read.
@@ -90,7 +90,7 @@ def score(
 
 
 def text(result: dict[str, Any]) -> str:
-    """For people: the figures, and the classes with the lowest accuracy."""
+    """The result as readable text: the figures, and the classes with the lowest accuracy."""
     lines = [
         f"accuracy {100 * result['accuracy']:.2f} % on {result['images']} images, "
         f"{100 * result['accuracy_over_classes']:.2f} % over {len(result['per_class'])} classes"

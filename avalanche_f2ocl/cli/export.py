@@ -10,10 +10,11 @@ from avalanche_f2ocl.models.onnx import export_onnx
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Writes the file, checked in ONNX Runtime; returns what it is.
+    """Writes the file, checks it in ONNX Runtime, and returns a description of it.
 
     Raises:
-        ImportError, OSError, RuntimeError, ValueError: see :func:`avalanche_f2ocl.export_onnx`; another suffix.
+        ImportError, OSError, RuntimeError: the file cannot be made, see :func:`avalanche_f2ocl.export_onnx`.
+        ValueError: the file's name does not end in .onnx.
     """
     if args.out.suffix != ".onnx":
         raise ValueError(f"{str(args.out)!r}: must end in .onnx")
@@ -29,7 +30,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def text(result: dict[str, Any]) -> str:
-    """For people."""
+    """The result as readable text."""
     side = result["image_size"]
     return one_line(
         f"exported {result['classes']} classes, images of {side} x {side} px, {result['bytes'] / 1e6:.1f} MB; "

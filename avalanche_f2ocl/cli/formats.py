@@ -10,13 +10,13 @@ Format = Literal["text", "json", "jsonl", "csv"]
 
 
 def print_result(result: Any, text: Callable[[Any], str], form: Format) -> None:
-    """Prints a result, or an iterator's results one after the other as they come.
+    """Prints a result, or the results of an iterator one after the other as they come.
 
     Args:
-        result: what JSON can hold, or an iterator of dictionaries.
-        text: of one result, for people.
-        form: ``"json"`` prints one JSON value, of an iterator a list with an element a line; ``"jsonl"`` a JSON value
-            a line; ``"csv"`` a header and a row each.
+        result: a value that JSON can hold, or an iterator of dictionaries.
+        text: makes readable text of one result.
+        form: ``"json"`` prints one JSON value, for an iterator a list with one element a line; ``"jsonl"`` prints a
+            JSON value a line; ``"csv"`` prints a header and a row for each result.
 
     Example:
         >>> print_result(iter([{"n": 1}, {"n": 2}]), str, "csv")
@@ -40,7 +40,7 @@ def print_result(result: Any, text: Callable[[Any], str], form: Format) -> None:
 
 
 def flat(result: Mapping[str, Any]) -> dict[str, Any]:
-    """One level of names, where a list holds dictionaries: those of the second and later ones are numbered.
+    """Flattens lists of dictionaries into one level of names; those of the second and later dictionaries are numbered.
 
     Example:
         >>> flat({"image": "a.png", "classes": [{"class": "cat"}, {"class": "dog"}]})

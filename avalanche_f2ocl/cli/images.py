@@ -16,10 +16,10 @@ ImageFile = tuple[ImageSource, str]
 
 
 def unlabelled(paths: Sequence[str]) -> tuple[list[ImageFile], list[str]]:
-    """Every image of files, folders and archives, in the order given, and the other files that lie there.
+    """Every image in files, folders and archives, in the order given, and the names of other files there.
 
     Raises:
-        FileNotFoundError, ValueError: no such path, or no image in it.
+        FileNotFoundError, ValueError: there is no such path, or no image in it.
     """
     found: list[ImageFile] = []
     others: list[str] = []
@@ -45,14 +45,14 @@ def minibatches(
     """Indices ``(B,)`` and pixels ``(B, 3, S, S)`` uint8 of images.
 
     Args:
-        files: sources and names in them.
-        fit: to squares of S pixels a side.
-        batch_size: most images at a time.
-        unreadable: is told of each that cannot be read; it is passed over unless this raises.
-        workers: see :func:`avalanche_f2ocl.datasets.decoding.decode`.
+        files: sources and names of images in them.
+        fit: how images become squares of S pixels a side.
+        batch_size: largest number of images at a time.
+        unreadable: called for each image that cannot be read; the image is skipped unless this raises.
+        workers: number of processes that decode, see :func:`avalanche_f2ocl.datasets.decoding.decode`.
 
     Raises:
-        RuntimeError: as there.
+        RuntimeError: a process that decodes died or is stuck.
     """
     indices: list[int] = []
     pixels: list[Tensor] = []
@@ -68,14 +68,14 @@ def minibatches(
 
 
 class Unreadable:
-    """Names each file that cannot be read as it comes.
+    """Reports each file that cannot be read when it occurs.
 
     Args:
-        strict: whether the first one is raised.
-        say: prints a line beside the results.
+        strict: whether the first such file raises an error.
+        say: prints a line that is no result.
 
     Attributes:
-        names: of those so far.
+        names: names of such files so far.
     """
 
     def __init__(self, strict: bool, say: Callable[[str], None]) -> None:

@@ -1,4 +1,4 @@
-"""``f2ocl info``: what a saved learner is."""
+"""``f2ocl info``: a description of a saved learner."""
 
 import argparse
 from typing import Any
@@ -9,13 +9,13 @@ from avalanche_f2ocl.models.model_file import read_model_file
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """What a file says of itself; nothing is loaded into a model."""
+    """The description in a file; no model is loaded."""
     described = describe(*read_model_file(args.file))
     return {"file": str(args.file), "bytes": args.file.stat().st_size, **described}
 
 
 def text(result: dict[str, Any]) -> str:
-    """For people."""
+    """The result as readable text."""
     backbone, classes, options = result["backbone"], result["classes"], result["options"]
     shown = [c["name"] or str(c["id"]) for c in classes[:10]]
     more = f" and {len(classes) - 10} more" if len(classes) > 10 else ""

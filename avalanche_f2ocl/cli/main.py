@@ -1,7 +1,7 @@
 """Arguments, output and exit codes of ``f2ocl``.
 
-Codes: 0; 1 for an error, told in one line; 2 for usage; 128 and a signal's number where that stopped it, so 130 for
-Ctrl-C and 141 where nobody reads the output any more.
+The exit code is 0 for success, 1 for an error, reported in one line, and 2 for wrong usage. If a signal stopped the
+program, it is 128 plus the signal's number: 130 for Ctrl-C, and 141 if nobody reads the output any more.
 """
 
 import argparse
@@ -184,7 +184,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command.
 
     Args:
-        argv: arguments; default those of the process.
+        argv: arguments; by default those of the process.
 
     Returns:
         The exit code.
@@ -194,7 +194,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         1
     """
     args = _parser().parse_args(argv)
-    # Not before the arguments are right: torch takes seconds.
+    # Imported only once the arguments are right, since importing torch takes seconds.
     from avalanche_f2ocl.cli import app, correct, counts, evaluate, export, info, predict, train
     from avalanche_f2ocl.cli.formats import print_result
     from avalanche_f2ocl.cli.stopping import Stopped
@@ -204,14 +204,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     modules: Any = {"train": train, "eval": evaluate, "predict": predict, "info": info, "export": export}
     modules |= {"counts": counts, "app": app}
     module = modules.get(args.command, correct)
-    if hasattr(sys.stdout, "reconfigure"):  # names of files may hold what is no text
+    if hasattr(sys.stdout, "reconfigure"):  # names of files may contain bytes that are no text
         sys.stdout.reconfigure(errors="surrogateescape" if os.name == "posix" else "backslashreplace")
     try:
         if args.command in _READ_ONLY:
             args.file = learned_file(args.file)
         print_result(module.run(args), module.text, args.form)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or it would fail again at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # otherwise it would fail again at exit
         return 128 + _SIGPIPE
     except Stopped as stopped:
         print(f"f2ocl {args.command}: {stopped}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Lines beside the results."""
+"""Messages that are no results."""
 
 import sys
 
@@ -12,7 +12,7 @@ def say(message: str) -> None:
 
 
 def one_line(text: str) -> str:
-    """Text without line breaks and tabs, which names of files may hold.
+    """Text without line breaks and tabs, which names of files may contain.
 
     Example:
         >>> one_line("a\\nb")

@@ -1,4 +1,4 @@
-"""The file that a command writes: whether it may and can be written, before any work is done."""
+"""Checks that a command may and can write its file, before any work is done."""
 
 import shutil
 import tempfile
@@ -6,20 +6,20 @@ from pathlib import Path
 
 from avalanche_f2ocl.models.saving import SavedModel
 
-_MARGIN = 1 << 24  # bytes left for others
+_MARGIN = 1 << 24  # bytes left free for others
 
 
 def check_place(path: Path, replace: bool, go_on: bool = True) -> None:
     """Checks that a file can be written.
 
     Args:
-        path: of the file.
-        replace: whether there may be one.
+        path: path of the file.
+        replace: whether an existing file may be replaced.
         go_on: whether the command has ``--from``.
 
     Raises:
-        OSError: there is no such folder, nothing can be written there, it is a folder itself, or a file is there that
-            must not be replaced.
+        OSError: the folder does not exist or cannot be written to, the path is itself a folder, or there is a file
+            that must not be replaced.
     """
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{str(path)!r}: there is no folder {str(path.parent)!r}")
@@ -36,9 +36,9 @@ def check_place(path: Path, replace: bool, go_on: bool = True) -> None:
 
 
 def check_space(path: Path, model: SavedModel, new_classes: int, backbone: bool) -> None:
-    """Raises OSError unless the disk has room for the file of a model that learns so many more classes.
+    """Raises ``OSError`` unless the disk has room for the model's file after ``new_classes`` more classes.
 
-    The old file stays until the new one is whole, so what it takes is not counted as free.
+    The old file stays until the new one is whole, so its space does not count as free.
     """
     needed = model.saved_bytes(new_classes, backbone) + _MARGIN
     free = shutil.disk_usage(path.parent).free

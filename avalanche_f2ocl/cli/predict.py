@@ -14,12 +14,12 @@ from avalanche_f2ocl.models.loading import load_model
 
 
 def run(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """For each image, as soon as it is known, its path and the likeliest classes with their probabilities.
+    """Yields, for each image as soon as it is predicted, its path and the likeliest classes with probabilities.
 
-    With ``--reject`` also whether it looks like any of the learned classes.
+    With ``--reject`` it also says whether the image looks like any of the learned classes.
 
     Raises:
-        FileNotFoundError, ValueError: no such path, no image there, or none that can be read.
+        FileNotFoundError, ValueError: there is no such path, no image there, or none that can be read.
     """
     images, others = unlabelled(args.images)
     if others:
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
 
 
 def text(result: dict[str, Any]) -> str:
-    """For people and for ``cut``: a line, its parts separated by tabs."""
+    """The result as a line of text, also for ``cut``, with parts separated by tabs."""
     parts = [result["image"]] if result.get("known", True) else [result["image"], "none of these"]
     for c in result["classes"]:
         parts += [c["class"], f"{c['probability']:.3f}"]

@@ -1,19 +1,19 @@
-"""Signals that ask a command to stop, noted, so that nothing is cut off in the middle."""
+"""Notes signals that ask a command to stop, so that nothing is cut off in the middle."""
 
 import signal
 import threading
 from types import FrameType
 from typing import Any
 
-_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # of these each system has its own
+_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # not every system has all of these
 
 
 class Stopped(Exception):
-    """A signal asked to stop.
+    """A signal asked the command to stop.
 
     Args:
-        number: of the signal.
-        message: what has become of the work.
+        number: number of the signal.
+        message: what was done with the work so far.
     """
 
     def __init__(self, number: int, message: str = "") -> None:
@@ -25,8 +25,8 @@ class StopSignals:
     """Notes signals while a ``with`` statement runs.
 
     Attributes:
-        number: of the first that came; None before.
-        waiting: whether nothing would be lost: a signal then raises :class:`Stopped` at once.
+        number: number of the first signal; None before.
+        waiting: whether nothing would be lost now; a signal then raises :class:`Stopped` at once.
     """
 
     def __init__(self) -> None:

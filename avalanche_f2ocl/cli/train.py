@@ -25,7 +25,7 @@ from avalanche_f2ocl.rng import generator
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Learns and saves; returns what it did."""
+    """Learns images and saves the model; returns a description of what it did."""
     check_place(args.out, replace=args.overwrite or args.go_on is not None)
     source = ImageSource(args.images)
     files = files_by_class(source, "train")
@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _model(args: argparse.Namespace) -> tuple[SavedModel, bool]:
-    """The model to go on with or a new one, and whether its backbone goes into the file."""
+    """The model to continue with or a new one, and whether the file also holds its backbone."""
     if args.go_on is None:
         options = {"seed": args.seed, **({"fit": args.fit} if args.fit else {}), **dict(args.option)}
         method, backbone = args.method or next(iter(METHODS)), args.backbone or DEFAULT_BACKBONE
@@ -79,7 +79,7 @@ def _learn(
     unreadable: Unreadable,
     with_backbone: bool,
 ) -> int:
-    """Learns images in an order and saves, whatever ends it; how many were learned."""
+    """Learns images in a given order and saves the model, whatever ends the learning; returns how many were learned."""
     count = saved = 0
 
     def save() -> None:
@@ -105,11 +105,11 @@ def _learn(
                     saved = count
             if count == 0:
                 raise ValueError(f"{args.images!r}: not one of {len(files)} images can be read")
-            model.head.prepare()  # so that nobody who opens the file waits for it
+            model.head.prepare()  # so that nobody who opens the file has to wait
             save()
         except Exception as error:
             stop.waiting = False
-            batches.close()  # its processes end before anything is written
+            batches.close()  # ends its processes before anything is written
             if count > saved:
                 save()
             kept = f"what was learned from {count} images is in {args.out}" if count else "nothing has been learned"

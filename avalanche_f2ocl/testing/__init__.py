@@ -1,7 +1,8 @@
-"""What this package asks of every head and every strategy, for those of your own; needs no test framework.
+"""The checks that this package runs on every head and every strategy, for your own; they need no test framework.
 
-``check_head`` and ``check_strategy`` run all checks and let the first ``AssertionError`` through. A test framework may
-run them one by one: each is a function of what makes the head or strategy, in ``HEAD_CHECKS`` and ``STRATEGY_CHECKS``.
+``check_head`` and ``check_strategy`` run all checks and raise the first ``AssertionError``. A test framework may
+run the checks one by one: ``HEAD_CHECKS`` and ``STRATEGY_CHECKS`` hold functions, each of which takes the function that
+makes the head or strategy.
 """
 
 from collections.abc import Callable, Collection
@@ -25,14 +26,14 @@ STRATEGY_CHECKS = (*LOOP, *OUTPUTS, *REFUSALS, *EVERY_FAILURE, *FORGETTING, *REH
 
 
 def check_head(make: MakeHead, skip: Collection[str] = ()) -> None:
-    """Checks a head: sums, order, growing, forgetting, taking back, saving.
+    """Checks a head: its sums, the order of samples, growth, forgetting, undo and saving.
 
     Args:
-        make: a class, or a function, that makes a new head for vectors of so many features.
+        make: a class or function that makes a new head, given the number of features.
         skip: names of checks that are left out.
 
     Raises:
-        AssertionError: the head does otherwise; the traceback names the check.
+        AssertionError: the head fails a check; the traceback names the check.
         ValueError: there is no check of such a name.
 
     Example:
@@ -43,15 +44,15 @@ def check_head(make: MakeHead, skip: Collection[str] = ()) -> None:
 
 
 def check_strategy(make: Make, skip: Collection[str] = ()) -> None:
-    """Checks a strategy in Avalanche's loop: callbacks, outputs, refusals, forgetting, rehearsal, files.
+    """Checks a strategy in Avalanche's loop: callbacks, outputs, bad input, forgetting, rehearsal and files.
 
     Args:
-        make: makes a new strategy from keywords of :class:`avalanche_f2ocl.strategies.base.BaseStrategy`, which it
-            hands on; ``backbone`` is a ViT of 32 px with random weights.
+        make: makes a new strategy and passes its keywords on to
+            :class:`avalanche_f2ocl.strategies.base.BaseStrategy`; ``backbone`` is a ViT of 32 px with random weights.
         skip: names of checks that are left out.
 
     Raises:
-        AssertionError: the strategy does otherwise; the traceback names the check.
+        AssertionError: the strategy fails a check; the traceback names the check.
         ValueError: there is no check of such a name.
 
     Example:
@@ -62,7 +63,7 @@ def check_strategy(make: Make, skip: Collection[str] = ()) -> None:
 
 
 def on_small_vit(make: Make) -> Make:
-    """The same with a small backbone and no evaluator where none are given."""
+    """Wraps ``make`` so that a small backbone and no evaluator are the defaults."""
     return lambda **options: make(**{"backbone": small_vit(), "evaluator": None, **options})
 
 

@@ -1,4 +1,4 @@
-"""What ``model.forget`` does, whatever a strategy learns."""
+"""Checks of ``model.forget``, whatever a strategy learns."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ from avalanche_f2ocl.testing.running import (
 
 
 def other_classes_keep_every_value_and_nothing_of_the_class_is_left(make: Make) -> None:
-    """In what is kept per class, the optimiser's state included."""
+    """This holds for everything kept per class, including the optimiser's state."""
     model = _trained(make).model
     before, parameters, shared = _per_class(model), list(model.parameters()), learned(model)
     row = 1
@@ -32,7 +32,7 @@ def other_classes_keep_every_value_and_nothing_of_the_class_is_left(make: Make) 
         assert not tensor[3:].any(), part
     assert all(now is then for now, then in zip(model.parameters(), parameters, strict=True))
     for part, tensor in learned(model).items():
-        if part not in before and not part.endswith("moment"):  # that gives up the class's mean
+        if part not in before and not part.endswith("moment"):  # the moment gives up the class's mean
             assert torch.equal(tensor, shared[part]), part
 
 
@@ -52,17 +52,17 @@ def a_forgotten_class_is_never_predicted(make: Make) -> None:
 
 
 def scores_of_the_other_classes_stay(make: Make) -> None:
-    """Not where an image whose nearest key has gone gets another prompt, or all classes are solved for together."""
+    """Skip it if images whose nearest key is gone get another prompt, or if all classes are solved together."""
     model = _trained(make).model
     images, _ = as_tensors(few_digits().test_stream[0])
     before = model(images)
     model.forget(model.class_ids[1].item())
-    # Not bit for bit: some processors round products with three columns otherwise than with four.
+    # Not bit for bit, since some processors round products with three columns differently than with four.
     torch.testing.assert_close(model(images), without(before.T, 1).T, rtol=1e-5, atol=1e-6)
 
 
 def forgetting_an_unknown_class_names_it_and_changes_nothing(make: Make) -> None:
-    """It is a ``KeyError``."""
+    """It raises a ``KeyError``."""
     model = _trained(make).model
     before = learned(model)
     with raises(KeyError, "class 77 is not known"):
@@ -71,7 +71,7 @@ def forgetting_an_unknown_class_names_it_and_changes_nothing(make: Make) -> None
 
 
 def a_forgotten_class_comes_again_as_a_new_one(make: Make) -> None:
-    """With the initial values of its id, at the end of the table."""
+    """It has the initial values of its id, and is at the end of the table."""
     digits, strategy = few_digits(), _trained(make)
     model = strategy.model
     images, labels = as_tensors(digits.train_stream[0])
@@ -90,7 +90,7 @@ def a_forgotten_class_comes_again_as_a_new_one(make: Make) -> None:
 
 
 def a_forgotten_class_is_counted_anew(make: Make) -> None:
-    """Not where stored images of it are replayed, too."""
+    """Skip it if stored images of the class are replayed, too."""
     digits, strategy = few_digits(), _trained(make)
     model = strategy.model
     gone = model.class_ids[0].item()
@@ -101,7 +101,7 @@ def a_forgotten_class_is_counted_anew(make: Make) -> None:
 
 
 def after_forgetting_learning_goes_on_and_the_state_can_be_saved(make: Make) -> None:
-    """A model that loads it predicts the same."""
+    """A model that loads the state predicts the same."""
     digits, strategy = few_digits(), _trained(make)
     model = strategy.model
     model.forget(model.class_ids[0].item())
@@ -115,7 +115,7 @@ def after_forgetting_learning_goes_on_and_the_state_can_be_saved(make: Make) -> 
 
 
 def with_the_last_class_gone_nothing_has_been_learned(make: Make) -> None:
-    """Predictions are refused, evaluation works, and learning begins again."""
+    """Predictions raise an error, evaluation works, and learning begins again."""
     digits, strategy = few_digits(), _all_forgotten(make)
     model = strategy.model
     images, _ = as_tensors(digits.test_stream[0])
@@ -130,7 +130,7 @@ def with_the_last_class_gone_nothing_has_been_learned(make: Make) -> None:
 
 
 def with_the_last_class_gone_it_learns_as_a_new_one(make: Make) -> None:
-    """Not where something is kept that belongs to no class: shared prompts, a count of boundaries."""
+    """Skip it if something is kept that belongs to no class, such as shared prompts or a count of boundaries."""
     digits, strategy = few_digits(), _all_forgotten(make)
     for one in (strategy, fresh := make()):
         train_online(one, digits.train_stream[2:3])
@@ -151,7 +151,7 @@ FORGETTING = (
 
 
 def without(tensor: Tensor, row: int) -> Tensor:
-    """All rows but one."""
+    """All rows of a tensor but one."""
     return torch.cat([tensor[:row], tensor[row + 1 :]])
 
 
@@ -167,7 +167,7 @@ def _all_forgotten(make: Make) -> Any:
 
 
 def _per_class(model: Any) -> dict[str, Tensor]:
-    """Everything there is per class, ``(capacity, ...)`` each: registered rows, and the optimiser's state of them."""
+    """Everything kept per class, ``(capacity, ...)`` each: registered rows, and the optimiser's state of them."""
     tensors, optimizer = {}, getattr(model, "optimizer", None)
     for name, module in model.named_modules():
         for part in module.row_names if isinstance(module, ClassRows) else ():

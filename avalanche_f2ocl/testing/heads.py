@@ -1,4 +1,4 @@
-"""What models expect of a head."""
+"""Checks of what models expect of a head."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ from avalanche_f2ocl.state.rows import ClassRows, Undoable
 from avalanche_f2ocl.state.undo import Undo
 
 MakeHead = Callable[[int], Any]
-"""Makes a new head for vectors of so many features."""
+"""Makes a new head, given the number of features."""
 
 
 def learns_separated_classes(make: MakeHead) -> None:
@@ -22,7 +22,7 @@ def learns_separated_classes(make: MakeHead) -> None:
 
 
 def does_not_depend_on_the_cut_into_mini_batches(make: MakeHead) -> None:
-    """Of seven or of ten samples."""
+    """Mini-batches of seven and of ten samples give the same scores."""
     z, rows = _blobs()
     torch.testing.assert_close(
         _fitted(make, z, rows).logits(z), _fitted(make, z, rows, size=7).logits(z), rtol=1e-5, atol=1e-5
@@ -30,7 +30,7 @@ def does_not_depend_on_the_cut_into_mini_batches(make: MakeHead) -> None:
 
 
 def does_not_depend_on_the_order(make: MakeHead) -> None:
-    """Not of heads whose equations take one sample after the other."""
+    """Skip it for heads whose equations take one sample after the other."""
     z, rows = _blobs()
     order = torch.randperm(90, generator=generator(0, "order"))
     torch.testing.assert_close(
@@ -39,14 +39,14 @@ def does_not_depend_on_the_order(make: MakeHead) -> None:
 
 
 def scores_each_sample_by_itself(make: MakeHead) -> None:
-    """The rest of a mini-batch has no say."""
+    """Other samples of the mini-batch do not affect the score."""
     z, rows = _blobs()
     head = _fitted(make, z, rows)
     torch.testing.assert_close(torch.cat([head.logits(one) for one in z.split(1)]), head.logits(z))
 
 
 def has_prototypes(make: MakeHead) -> None:
-    """Class means are those of the vectors."""
+    """Its class means are those of the vectors."""
     z, rows = _blobs()
     head = _fitted(make, z, rows)
     torch.testing.assert_close(head.means()[1], z[rows == 1].mean(0))
@@ -60,13 +60,13 @@ def growing_changes_no_score_and_masks_the_new_class(make: MakeHead) -> None:
     before = head.logits(z)
     head.add_rows(2)
     after = head.logits(z)
-    # Not bit for bit: some processors round products with five columns otherwise than with three.
+    # Not bit for bit, since some processors round products with five columns differently than with three.
     torch.testing.assert_close(after[:, :3], before, rtol=1e-5, atol=1e-6)
     assert (after[:, 3:] == MASKED_LOGIT).all()
 
 
 def no_class_and_no_sample(make: MakeHead) -> None:
-    """Neither fails."""
+    """Neither raises an error."""
     head = make(6)
     assert head.logits(torch.ones(2, 6)).shape == (2, 0)
     head.add_rows(1)
@@ -74,7 +74,7 @@ def no_class_and_no_sample(make: MakeHead) -> None:
 
 
 def state_dict_restores_the_scores(make: MakeHead) -> None:
-    """Bit for bit."""
+    """The scores are the same, bit for bit."""
     z, rows = _blobs()
     head, other = _fitted(make, z, rows), make(6)
     other.load_state_dict(head.state_dict())
@@ -82,7 +82,7 @@ def state_dict_restores_the_scores(make: MakeHead) -> None:
 
 
 def a_row_taken_out_leaves_the_others(make: MakeHead) -> None:
-    """Their counts and means, bit for bit; the class's own are gone."""
+    """Counts and means of the other classes stay, bit for bit; the class's own are gone."""
     z, rows = _blobs()
     head = _fitted(make, z, rows)
     before = head.means()
@@ -93,7 +93,7 @@ def a_row_taken_out_leaves_the_others(make: MakeHead) -> None:
 
 
 def what_fails_is_taken_back(make: MakeHead) -> None:
-    """Inside an :class:`avalanche_f2ocl.state.undo.Undo` block."""
+    """An :class:`avalanche_f2ocl.state.undo.Undo` block that fails leaves the head as it was."""
     z, rows = _blobs()
     head = _fitted(make, z, rows)
     before = {name: tensor.clone() for name, tensor in head.state_dict().items()}
@@ -107,7 +107,7 @@ def what_fails_is_taken_back(make: MakeHead) -> None:
     except InterruptedError:
         pass
     after = head.state_dict()
-    solution = {name for name in before if "solution_" in name}  # solved anew where it is gone
+    solution = {name for name in before if "solution_" in name}  # solved again if it is gone
     assert before.keys() - solution == after.keys() - solution
     for name in after:
         assert torch.equal(before[name], after[name]), name

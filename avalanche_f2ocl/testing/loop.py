@@ -1,4 +1,4 @@
-"""What a strategy does in Avalanche's training loop."""
+"""Checks of a strategy in Avalanche's training loop."""
 
 import warnings
 from functools import partial
@@ -23,7 +23,7 @@ from avalanche_f2ocl.testing.running import (
 
 
 def callbacks_come_in_avalanches_order(make: Make) -> None:
-    """Every callback of Avalanche is called, in its order."""
+    """Every callback of Avalanche is called, in Avalanche's order."""
     digits = few_digits()
     recorder = Recorder()
     strategy = make(plugins=[recorder])
@@ -116,7 +116,7 @@ def same_seed_same_result_and_the_global_generator_is_left_alone(make: Make) -> 
 
 
 def the_seed_decides_how_plain_experiences_are_shuffled(make: Make) -> None:
-    """And so does the order of a plain experience."""
+    """The order of a plain experience depends on the seed, too."""
     digits = few_digits()
     orders = []
     for seed in (0, 0, 1):
@@ -129,7 +129,7 @@ def the_seed_decides_how_plain_experiences_are_shuffled(make: Make) -> None:
 
 
 def a_plugin_that_changes_the_minibatch_is_heeded(make: Make) -> None:
-    """What is learned is what other plugins have made of the mini-batch."""
+    """The mini-batch is learned as other plugins have changed it."""
     digits = few_digits()
 
     def relabel(strategy):
@@ -141,7 +141,7 @@ def a_plugin_that_changes_the_minibatch_is_heeded(make: Make) -> None:
 
 
 def nothing_of_a_minibatch_is_kept_after_train_and_eval(make: Make) -> None:
-    """No reference to it is left."""
+    """No reference to the mini-batch is left."""
     digits = few_digits()
     strategy = make()
     train_online(strategy, digits.train_stream[:1])
@@ -185,7 +185,7 @@ class _Evaluating(SupervisedPlugin):
 
 
 def an_evaluation_in_the_middle_of_a_mini_batch_changes_nothing(make: Make) -> None:
-    """Callbacks may evaluate."""
+    """Callbacks may evaluate without affecting the mini-batch."""
     digits = few_digits()
     plugin = _Evaluating(digits.test_stream[:1])
     states = []

@@ -1,4 +1,4 @@
-"""What a strategy puts out, in training and in evaluation."""
+"""Checks of a strategy's outputs, in training and in evaluation."""
 
 import io
 import warnings
@@ -18,14 +18,14 @@ from avalanche_f2ocl.testing.running import Make, Note, Recorder, as_tensors, fe
 
 
 def evaluation_before_training_works_and_nothing_counts_as_right(make: Make) -> None:
-    """An untrained strategy has no answer right, and no loss."""
+    """An untrained strategy has no right answer and no loss."""
     digits = few_digits()
     strategy = make(evaluator=EvaluationPlugin(accuracy_metrics(stream=True), loss_metrics(stream=True)))
     metrics = strategy.eval(digits.test_stream)
     accuracy = [value for name, value in metrics.items() if name.startswith("Top1_Acc_Stream")]
     assert accuracy == [0.0]
     loss = [value for name, value in metrics.items() if name.startswith("Loss_Stream")]
-    assert len(loss) == 1 and isnan(loss[0])  # there is none in evaluation, and 0 would say that all is right
+    assert len(loss) == 1 and isnan(loss[0])  # evaluation has no loss, and 0 would suggest that all is right
 
 
 def periodic_evaluation_with_its_initial_run(make: Make) -> None:
@@ -127,7 +127,7 @@ def other_metrics_loggers_and_plugins(make: Make) -> None:
     )
     strategy = make(evaluator=evaluator, plugins=[ReplayPlugin(mem_size=20)])
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of Avalanche's own metrics and plugins
+        warnings.simplefilter("ignore")  # from Avalanche's own metrics and plugins
         train_online(strategy, digits.train_stream[:2])
         metrics = strategy.eval(digits.test_stream[:2])
     assert "A_n/eval_phase/test_stream = " in log.getvalue()

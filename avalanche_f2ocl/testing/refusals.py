@@ -1,4 +1,4 @@
-"""What a strategy refuses, and that it is as before then."""
+"""Checks that a strategy refuses bad input and options, and is unchanged afterwards."""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,7 +24,7 @@ SPOILT: tuple[tuple[Callable[[Tensor, Tensor], tuple], type[Exception], str], ..
     (lambda x, y: (x, y.float()), TypeError, "float32"),
     (lambda x, y: (x, y - 10), ValueError, "labels hold -.*0 or more"),
 )
-"""How a mini-batch is spoilt, the error, and a pattern of its message."""
+"""How a mini-batch is spoilt, the expected error, and a pattern of its message."""
 
 WRONG: tuple[tuple[dict[str, Any], type[Exception]], ...] = (
     ({"train_mb_size": 0}, ValueError),
@@ -36,11 +36,11 @@ WRONG: tuple[tuple[dict[str, Any], type[Exception]], ...] = (
     ({"no_such_option": 1}, TypeError),
     ({"backbone": "vit_nonsense"}, ValueError),
 )
-"""Options and the error."""
+"""Options that are not allowed, and the expected error."""
 
 
 def a_bad_minibatch_is_named_and_nothing_changes(make: Make) -> None:
-    """Images of a wrong kind, rank, range, and labels that are no class ids."""
+    """The images have a wrong dtype, rank or range, or the labels are no class ids."""
     digits = few_digits()
     for spoil, error, message in SPOILT:
         strategy = train_online(make(), digits.train_stream[:1])
@@ -54,14 +54,14 @@ def a_bad_minibatch_is_named_and_nothing_changes(make: Make) -> None:
 
 
 def wrong_options_are_named(make: Make) -> None:
-    """In the error's message."""
+    """The error's message names the option."""
     for option, error in WRONG:
         with raises(error, next(iter(option))):
             make(**option)
 
 
 def a_minibatch_that_fails_leaves_no_trace(make: Make) -> None:
-    """Whatever ends it: bad data, a plugin, memory; see :mod:`avalanche_f2ocl.testing.bad_batches`."""
+    """It may fail by bad data, a plugin or lack of memory, see :mod:`avalanche_f2ocl.testing.bad_batches`."""
     for number, kind in enumerate(KINDS):
         harmed = harm(make, random_case(number, kind))
         assert harmed is None, f"a mini-batch that fails by {kind!r}: {harmed}"

@@ -1,4 +1,4 @@
-"""That no sample is kept."""
+"""Checks that no sample is kept."""
 
 from avalanche.training.plugins import EvaluationPlugin
 
@@ -8,7 +8,7 @@ from avalanche_f2ocl.testing.running import Make, few_digits, train_online
 
 
 def no_sample_is_kept(make: Make) -> None:
-    """Neither image nor tokens nor embedding, after mini-batches of ten and of one."""
+    """No image, tokens or embedding are kept after mini-batches of ten and of one."""
     digits = few_digits()
     for batch_size in (10, 1):
         strategy = make(evaluator=EvaluationPlugin(*f2ocl_metrics()))
@@ -20,7 +20,7 @@ def no_sample_is_kept(make: Make) -> None:
 
 
 def bytes_do_not_grow_with_samples(make: Make) -> None:
-    """What is held has the same size after further mini-batches of known classes."""
+    """A strategy holds as many bytes after further mini-batches of known classes as before."""
     digits = few_digits()
     strategy = train_online(make(evaluator=EvaluationPlugin(*f2ocl_metrics())), digits.train_stream[:1])
     before = held_bytes(strategy)

@@ -1,4 +1,4 @@
-"""What checks of strategies have in common: a small backbone, a small stream, and how a strategy is trained on it."""
+"""Common parts of the checks of strategies: a small backbone, a small stream, and training on it."""
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from avalanche_f2ocl.streams.class_incremental import class_incremental_stream
 
 Make = Callable[..., Any]
-"""Makes a new, untrained strategy; takes ``backbone``, ``evaluator``, ``plugins`` and the other options of the loop."""
+"""Makes a new, untrained strategy from ``backbone``, ``evaluator``, ``plugins`` and other options of the loop."""
 
 raises = TestCase().assertRaisesRegex
 
@@ -52,7 +52,7 @@ def learned(model: nn.Module) -> dict[str, Tensor]:
 
 
 def assert_same_state(one: dict[str, Tensor], other: dict[str, Tensor], exactly: bool = True) -> None:
-    """Raises ``AssertionError`` naming a tensor that differs; if not ``exactly``, by more than 1e-4."""
+    """Raises ``AssertionError`` with the name of a tensor that differs, by more than 1e-4 if not ``exactly``."""
     assert one.keys() == other.keys()
     for name in one:
         if exactly:

@@ -1,4 +1,4 @@
-"""That what has been learned goes into a file and comes back."""
+"""Checks that everything learned goes into a file and comes back."""
 
 import os
 import tempfile
@@ -11,7 +11,7 @@ from avalanche_f2ocl.testing.running import Make, as_tensors, few_digits, train_
 
 
 def a_loaded_strategy_predicts_and_goes_on_as_the_saved_one(make: Make) -> None:
-    """Bit for bit."""
+    """Both give the same, bit for bit."""
     digits = few_digits()
     strategy = train_online(make(), digits.train_stream[:2])
     with tempfile.TemporaryDirectory() as folder:
@@ -31,7 +31,7 @@ def a_loaded_strategy_predicts_and_goes_on_as_the_saved_one(make: Make) -> None:
 
 
 def a_resumed_run_ends_as_one_that_never_stopped(make: Make) -> None:
-    """Bit for bit; the stream is passed again from its beginning."""
+    """Both give the same, bit for bit; the stream is gone through again from its beginning."""
     digits = few_digits()
     whole, first, again = make(), make(), make()
     train_online(whole, digits.train_stream[:3])
@@ -48,7 +48,7 @@ def a_resumed_run_ends_as_one_that_never_stopped(make: Make) -> None:
 
 
 def nothing_of_the_backbone_and_no_image_is_in_the_file(make: Make) -> None:
-    """So it does not grow with samples."""
+    """So the file does not grow with the number of samples."""
     digits = few_digits()
     strategy, sizes = make(), []
     with tempfile.TemporaryDirectory() as folder:
