@@ -21,14 +21,14 @@ from benchmarks.speed.head_costs import processor, seconds
 
 BATCH, TURNS = 10, 7
 COLUMNS = {
-    "train": "a mini-batch of ten in a row of them",
+    "train": "a mini-batch of ten, with no predictions in between",
     "full": "a prediction that solves in full",
     "first turn": "the mini-batch after it",
-    "turn": "a mini-batch where predictions come between",
+    "turn": "a mini-batch, with predictions in between",
     "predict after": "the first prediction after a mini-batch",
     "predict": "a prediction with nothing new learned",
     "load": "from a file",
-    "cold predict": "the first prediction then",
+    "cold predict": "the first prediction after loading",
 }
 
 
