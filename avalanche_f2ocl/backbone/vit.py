@@ -1,7 +1,6 @@
 """A frozen ViT that takes prompts among its tokens."""
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
 from copy import deepcopy
 from functools import cached_property, partial
 from pathlib import Path
@@ -13,12 +12,12 @@ from torch import Tensor, nn
 from typing_extensions import Self
 
 from avalanche_f2ocl.arguments import check_choice
-from avalanche_f2ocl.backbone.attention import gradient_attention
 from avalanche_f2ocl.backbone.cuda_graphs import CapturedCalls
 from avalanche_f2ocl.backbone.devices import working_dtype
 from avalanche_f2ocl.backbone.families import has_class_token, stock_readout
 from avalanche_f2ocl.backbone.passes import insert_prompts, last_outputs, layer_outputs, read_out
 from avalanche_f2ocl.backbone.preprocessing import enlarged, prepared_as
+from avalanche_f2ocl.backbone.replaying import ReplayingModule
 from avalanche_f2ocl.backbone.weights import load_vit
 from avalanche_f2ocl.image_fit import ImageFit
 from avalanche_f2ocl.options import (
@@ -35,7 +34,7 @@ from avalanche_f2ocl.options import (
 from avalanche_f2ocl.safe_file import tensors_sha256
 
 
-class PromptableViT(nn.Module):
+class PromptableViT(ReplayingModule):
     """Wraps a ViT of timm's: images and prompts in, one embedding per image out.
 
     The ViT is frozen (``requires_grad_(False)`` and always in evaluation mode), its classifier unused.
@@ -216,38 +215,6 @@ class PromptableViT(nn.Module):
         function = partial(self._encode_layers, chosen, grid)
         z, layers = self._run(("layers", chosen, grid), function, tokens, prompts, replay)
         return z, layers
-
-    def _run(
-        self,
-        name: Hashable,
-        function: Callable[..., tuple[Tensor, ...]],
-        tokens: Tensor,
-        prompts: Tensor | None,
-        replay: bool,
-    ) -> tuple[Tensor, ...]:
-        tensors = (tokens,) if prompts is None else (tokens, prompts)
-        # Without prompts a gradient can be wanted, too: by hooks that put prefixes into the blocks.
-        learns = torch.is_grad_enabled() and (prompts is None or prompts.requires_grad)
-        with gradient_attention(tokens) if learns and not self._compiled else nullcontext():
-            if replay and self._captured is not None and self._captured.device_type == tokens.device.type:
-                return self._captured(name, function, *tensors)
-            return function(*tensors)
-
-    @contextmanager
-    def forgetting_passes(self) -> Iterator[None]:
-        """At its end, what replayed passes keep of a mini-batch is forgotten, and their gradients are lost."""
-        try:
-            yield
-        finally:
-            if self._captured is not None:
-                self._captured.wipe()
-
-    def _apply(self, fn: Callable, recurse: bool = True) -> "PromptableViT":
-        places = [tensor.data_ptr() for tensor in self.vit.parameters()]
-        super()._apply(fn, recurse)
-        if self._captured is not None and places != [tensor.data_ptr() for tensor in self.vit.parameters()]:
-            self._captured.clear()
-        return self
 
     def _encode_tokens(self, tokens: Tensor, prompts: Tensor | None = None) -> tuple[Tensor]:
         x, length = self._insert(tokens, prompts)

@@ -29,7 +29,7 @@ def test_only_bfloat16_on_the_cpu_is_slow(dtype, device, slow):
 
 def test_a_pass_with_gradient_uses_it_and_others_do_not(monkeypatch, vit, images):
     asked = []
-    noted = "avalanche_f2ocl.backbone.vit.gradient_attention"
+    noted = "avalanche_f2ocl.backbone.replaying.gradient_attention"
     monkeypatch.setattr(noted, lambda tokens: asked.append(1) or nullcontext())
     backbone = PromptableViT(vit, precision="bfloat16")
     tokens, prompts = backbone.tokens(images), torch.rand(1, 3, 128, requires_grad=True)
