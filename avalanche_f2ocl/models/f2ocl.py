@@ -17,18 +17,18 @@ from avalanche_f2ocl.keywords import F2OCLKeywords
 from avalanche_f2ocl.losses import contrastive_prompt_loss
 from avalanche_f2ocl.models.drift import DriftCompensation, NoCompensation
 from avalanche_f2ocl.models.f2ocl_batch import F2OCLBatch
-from avalanche_f2ocl.models.hub import HubModel
+from avalanche_f2ocl.models.f2ocl_predicting import F2OCLPredictor, needs_q
 from avalanche_f2ocl.models.max_drift import relative_move
-from avalanche_f2ocl.models.predicting import Prediction, Unprompted
+from avalanche_f2ocl.models.predicting import Unprompted
 from avalanche_f2ocl.options import DEFAULT_BACKBONE
 from avalanche_f2ocl.signatures import option_defaults, spelled_out
 from avalanche_f2ocl.state.class_means import ClassMeans
-from avalanche_f2ocl.state.keys import GradientKeys, Keys, MeanKeys, key_scores
-from avalanche_f2ocl.state.prompts import Prompts, make_prompts
+from avalanche_f2ocl.state.keys import GradientKeys, MeanKeys, key_scores
+from avalanche_f2ocl.state.prompts import make_prompts
 from avalanche_f2ocl.state.row_adam import RowAdam
 
 
-class F2OCLModel(HubModel):
+class F2OCLModel(F2OCLPredictor):
     """Frozen backbone, class prompts, keys and a head on class sums (paper, Algorithm 1).
 
     Args:
@@ -59,10 +59,6 @@ class F2OCLModel(HubModel):
     saved_as = "F2OCLStrategy"
     config_type = F2OCLConfig
     batch_type = F2OCLBatch
-    config: F2OCLConfig
-    head: SumHead
-    pool: Prompts
-    keys: Keys
 
     def __init__(self, backbone: str | nn.Module = DEFAULT_BACKBONE, **options: Unpack[F2OCLKeywords]) -> None:
         super().__init__(backbone, **options)
@@ -201,53 +197,6 @@ class F2OCLModel(HubModel):
         """Similarity of q to the keys before the update, ``(B, C)``."""
         return key_scores(batch.encoded.q, self.keys.vectors(), self.head.used("counts"))
 
-    @torch.no_grad()
-    def predict_batch(self, images: Tensor) -> Prediction:
-        """Retrieves each image's prompts by its nearest keys (Eq. 10) and scores it under them (Eq. 11)."""
-        tokens, unprompted, key_rows = self.backbone.tokens(images), None, None
-        if needs_q(self.config):
-            unprompted = self._encode_unprompted(images, tokens)
-            if self.pool.found_by_key:
-                scores = key_scores(unprompted.q, self.keys.vectors(), self.head.used("counts"))
-                key_rows = scores.topk(min(self.config.keys, scores.shape[1]), dim=1).indices
-        if self.config.zoom != 1:
-            tokens = self.backbone.tokens(images, self.config.zoom)
-        rows = tokens.new_zeros(1, 1, dtype=torch.int64) if key_rows is None else key_rows
-        logits, z = self._scored_under(tokens, rows, unprompted)
-        embeddings = self._embeddings(None if unprompted is None else unprompted.q, z)
-        return Prediction(logits, tokens, unprompted, key_rows, embeddings=embeddings)
-
-    def _embeddings(self, q: Tensor | None, z: Tensor | None) -> Tensor:
-        """From which familiarity is told, ``(B, parts, D)``; z where it means the same for all images."""
-        parts = [part for part, used in zip((q, z), self.familiar, strict=True) if used and part is not None]
-        return torch.stack(parts, dim=1)
-
-    @torch.no_grad()
-    def logits_under(self, tokens: Tensor, rows: Tensor, unprompted: Unprompted | None) -> Tensor:
-        """Scores under given prompts.
-
-        Args:
-            tokens: ``(B, T, D)``, of what passes with prompts see.
-            rows: whose prompts, concatenated in this order, ``(B, K)`` int64; ``(1, K)`` for the same for all.
-            unprompted: None where the head does not see q.
-
-        Returns:
-            ``(B, C)``.
-        """
-        return self._scored_under(tokens, rows, unprompted)[0]
-
-    def _scored_under(
-        self, tokens: Tensor, rows: Tensor, unprompted: Unprompted | None
-    ) -> tuple[Tensor, Tensor | None]:
-        """The same, and the embeddings ``(B, D)``; None where the head does not see them."""
-        (q, q_layers), kind = unprompted or (None, None), self.config.head_features
-        if kind == "q":
-            assert q is not None
-            return self.head.logits(q), None
-        z, layers = self._encode(tokens, self.pool.prompts[rows].flatten(1, 2))
-        features = head_features(kind, z, q, layers, q_layers)
-        return self.head.logits(self.drift.compensated(features, rows)), z
-
     def _prompt_rows(self, batch: F2OCLBatch) -> Tensor:
         """Rows of the prompts that a training mini-batch is encoded under: an elected one, or those of its classes."""
         if batch.prompt_rows is None:
@@ -262,31 +211,9 @@ class F2OCLModel(HubModel):
         """Of the mini-batch's prompts ``(P, L, D)`` each sample's, or the one for all."""
         return prompts[batch.local] if self.config.prompt_assignment == "label" else prompts
 
-    def _encode(
-        self, tokens: Tensor, prompts: Tensor, replay: bool = False, with_layers: bool = True
-    ) -> tuple[Tensor, Tensor | None]:
-        """Embeddings under prompts, and the layers where the head wants them."""
-        layers = self.plan.prompted
-        if with_layers and layers is not None:
-            return self.backbone.encode_layers(tokens, prompts, layers.blocks, layers.grid, replay)
-        return self.backbone.encode_tokens(tokens, prompts, replay), None
-
-    @torch.no_grad()
-    def _encode_unprompted(self, images: Tensor, tokens: Tensor, replay: bool = False) -> Unprompted:
-        """Embeddings without prompts, and the layers where the head wants them."""
-        if self.plan.unprompted is not None:
-            blocks = self.plan.unprompted.blocks
-            return Unprompted(*self.backbone.encode_layers(tokens, blocks=blocks, replay=replay))
-        return Unprompted(self.backbone.query(images, tokens, replay))
-
     def _features(self, z: Tensor, layers: Tensor | None, batch: F2OCLBatch) -> Tensor:
         layers = None if layers is None else layers.detach()
         return head_features(self.config.head_features, z, batch.encoded.q, layers, batch.encoded.layers)
-
-
-def needs_q(config: F2OCLConfig) -> bool:
-    """Whether predictions need the embedding without prompts: for keys or for the head."""
-    return config.prompt_assignment != "shared" or config.head_features not in ("z", "layers")
 
 
 F2OCLModel.best.__func__.__signature__ = spelled_out(  # type: ignore[attr-defined]

@@ -1,0 +1,100 @@
+"""How F2OCL embeds images and predicts: by the prompts of the nearest keys, or by the one prompt for all."""
+
+import torch
+from torch import Tensor
+
+from avalanche_f2ocl.config import F2OCLConfig
+from avalanche_f2ocl.heads.features import FeaturePlan, head_features
+from avalanche_f2ocl.models.drift import DriftCompensation, NoCompensation
+from avalanche_f2ocl.models.hub import HubModel
+from avalanche_f2ocl.models.predicting import Prediction, Unprompted
+from avalanche_f2ocl.state.keys import Keys, key_scores
+from avalanche_f2ocl.state.prompts import Prompts
+
+
+class F2OCLPredictor(HubModel):
+    """The part of :class:`avalanche_f2ocl.F2OCLModel` that learns nothing.
+
+    Attributes:
+        plan: which embeddings and layers the head sees.
+        pool: the prompts.
+        keys: the keys.
+        drift: what corrects class sums for prompts that have moved since.
+        familiar: whether familiarity is told from q, and from z.
+    """
+
+    config: F2OCLConfig
+    plan: FeaturePlan
+    pool: Prompts
+    keys: Keys
+    drift: DriftCompensation | NoCompensation
+    familiar: tuple[bool, bool]
+
+    @torch.no_grad()
+    def predict_batch(self, images: Tensor) -> Prediction:
+        """Retrieves each image's prompts by its nearest keys (Eq. 10) and scores it under them (Eq. 11)."""
+        tokens, unprompted, key_rows = self.backbone.tokens(images), None, None
+        if needs_q(self.config):
+            unprompted = self._encode_unprompted(images, tokens)
+            if self.pool.found_by_key:
+                scores = key_scores(unprompted.q, self.keys.vectors(), self.head.used("counts"))
+                key_rows = scores.topk(min(self.config.keys, scores.shape[1]), dim=1).indices
+        if self.config.zoom != 1:
+            tokens = self.backbone.tokens(images, self.config.zoom)
+        rows = tokens.new_zeros(1, 1, dtype=torch.int64) if key_rows is None else key_rows
+        logits, z = self._scored_under(tokens, rows, unprompted)
+        embeddings = self._embeddings(None if unprompted is None else unprompted.q, z)
+        return Prediction(logits, tokens, unprompted, key_rows, embeddings=embeddings)
+
+    def _embeddings(self, q: Tensor | None, z: Tensor | None) -> Tensor:
+        """From which familiarity is told, ``(B, parts, D)``; z where it means the same for all images."""
+        parts = [part for part, used in zip((q, z), self.familiar, strict=True) if used and part is not None]
+        return torch.stack(parts, dim=1)
+
+    @torch.no_grad()
+    def logits_under(self, tokens: Tensor, rows: Tensor, unprompted: Unprompted | None) -> Tensor:
+        """Scores under given prompts.
+
+        Args:
+            tokens: ``(B, T, D)``, of what passes with prompts see.
+            rows: whose prompts, concatenated in this order, ``(B, K)`` int64; ``(1, K)`` for the same for all.
+            unprompted: None where the head does not see q.
+
+        Returns:
+            ``(B, C)``.
+        """
+        return self._scored_under(tokens, rows, unprompted)[0]
+
+    def _scored_under(
+        self, tokens: Tensor, rows: Tensor, unprompted: Unprompted | None
+    ) -> tuple[Tensor, Tensor | None]:
+        """The same, and the embeddings ``(B, D)``; None where the head does not see them."""
+        (q, q_layers), kind = unprompted or (None, None), self.config.head_features
+        if kind == "q":
+            assert q is not None
+            return self.head.logits(q), None
+        z, layers = self._encode(tokens, self.pool.prompts[rows].flatten(1, 2))
+        features = head_features(kind, z, q, layers, q_layers)
+        return self.head.logits(self.drift.compensated(features, rows)), z
+
+    def _encode(
+        self, tokens: Tensor, prompts: Tensor, replay: bool = False, with_layers: bool = True
+    ) -> tuple[Tensor, Tensor | None]:
+        """Embeddings under prompts, and the layers where the head wants them."""
+        layers = self.plan.prompted
+        if with_layers and layers is not None:
+            return self.backbone.encode_layers(tokens, prompts, layers.blocks, layers.grid, replay)
+        return self.backbone.encode_tokens(tokens, prompts, replay), None
+
+    @torch.no_grad()
+    def _encode_unprompted(self, images: Tensor, tokens: Tensor, replay: bool = False) -> Unprompted:
+        """Embeddings without prompts, and the layers where the head wants them."""
+        if self.plan.unprompted is not None:
+            blocks = self.plan.unprompted.blocks
+            return Unprompted(*self.backbone.encode_layers(tokens, blocks=blocks, replay=replay))
+        return Unprompted(self.backbone.query(images, tokens, replay))
+
+
+def needs_q(config: F2OCLConfig) -> bool:
+    """Whether predictions need the embedding without prompts: for keys or for the head."""
+    return config.prompt_assignment != "shared" or config.head_features not in ("z", "layers")
