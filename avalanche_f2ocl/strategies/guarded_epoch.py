@@ -18,9 +18,8 @@ class GuardedEpoch:
     It also passes over the mini-batches that a checkpoint has learned already.
     """
 
-    undo: Undo | None
-
     if TYPE_CHECKING:  # attributes of the strategy that it is mixed into
+        undo: Undo | None
         model: Any
         optimizer: Any
         dataloader: Any
