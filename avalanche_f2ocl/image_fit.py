@@ -67,7 +67,12 @@ class ImageFit(Options):
             raise error(f"fill={fill!r}: must be three ints from 0 to 255, in a tuple")
 
     def place(self, width: int, height: int) -> Placement:
-        """How an image of ``width`` by ``height`` pixels is resized, and where the square lies in it."""
+        """How an image of ``width`` by ``height`` pixels is resized, and where the square lies in it.
+
+        Example:
+            >>> ImageFit(fit="squash").place(500, 375)
+            Placement(width=224, height=224, left=0, top=0)
+        """
         side, whole = self.image_size, self.fit == "squash" or (self.fit == "auto" and width == height)
         if whole or width == height == side:
             return Placement(side, side, 0, 0)

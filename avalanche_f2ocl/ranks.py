@@ -47,17 +47,32 @@ def start(timeout: timedelta = timedelta(minutes=10)) -> bool:
 
 
 def world_size() -> int:
-    """Number of processes that share the work; 1 without torchrun."""
+    """Number of processes that share the work; 1 without torchrun.
+
+    Example:
+        >>> world_size()
+        1
+    """
     return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
 
 
 def rank() -> int:
-    """This process's number, from 0."""
+    """This process's number, from 0.
+
+    Example:
+        >>> rank()
+        0
+    """
     return dist.get_rank() if dist.is_available() and dist.is_initialized() else 0
 
 
 def is_first() -> bool:
-    """Whether this process prints and saves."""
+    """Whether this process prints and saves, as the first does.
+
+    Example:
+        >>> is_first()
+        True
+    """
     return rank() == 0
 
 
@@ -94,7 +109,12 @@ class Share(NamedTuple):
 
 
 def own_share(total: int) -> Share:
-    """This process's share of a mini-batch."""
+    """This process's share of a mini-batch of ``total`` samples.
+
+    Example:
+        >>> own_share(5)
+        Share(total=5, rank=0, ranks=1)
+    """
     return Share(total, rank(), world_size())
 
 

@@ -18,6 +18,10 @@ class Rival:
         boundaries: whether the method must be told where a task ends.
         class_covariances: whether it keeps a covariance for each class.
         departs: how the method differs from its publication; empty if it does not.
+
+    Example:
+        >>> RIVALS["slda"].boundaries, RIVALS["slda"].options
+        (False, {'head': 'slda'})
     """
 
     source: str

@@ -1,9 +1,11 @@
 import inspect
+import re
 from dataclasses import fields
 from typing import get_type_hints
 
 import pytest
 
+import avalanche_f2ocl
 from avalanche_f2ocl import BeginBatchPlugin, F2OCLConfig, F2OCLModel, F2OCLStrategy, FrozenModel, ViTNCM
 from avalanche_f2ocl.baselines import (
     ER,
@@ -81,3 +83,14 @@ def test_a_function_without_options_is_as_it_was():
     function = BeginBatchPlugin.before_training_iteration
     assert spelled_out(function, {}) == inspect.signature(function)
     assert option_defaults(F2OCLModel)["lr"] == F2OCLConfig().lr
+
+
+@pytest.mark.parametrize("name", sorted({*avalanche_f2ocl.__all__} - {"UNKNOWN"}))
+def test_every_exported_name_shows_an_example_and_explains_its_parameters(name):
+    exported = getattr(avalanche_f2ocl, name)
+    documented = inspect.getdoc(exported)
+    assert ">>> " in documented
+    if inspect.isfunction(exported):
+        explained = re.findall(r"^    [*\w, ]+:", documented, re.MULTILINE)
+        names = {word for line in explained for word in re.findall(r"\w+", line)}
+        assert set(inspect.signature(exported).parameters) <= names

@@ -7,7 +7,12 @@ BFLOAT16_WIDTH = 192
 
 
 def default_device(device: str | torch.device | None = None) -> torch.device:
-    """``device`` if given, else CUDA if there is a CUDA device, else the CPU; with its number, see :func:`numbered`."""
+    """``device`` if given, else CUDA if there is a CUDA device, else the CPU; with its number, see :func:`numbered`.
+
+    Example:
+        >>> default_device("cpu")
+        device(type='cpu')
+    """
     return numbered(device or ("cuda" if torch.cuda.is_available() else "cpu"))
 
 

@@ -19,12 +19,20 @@ FAMILIES = (VisionTransformer, Eva)
 
 
 def has_class_token(vit: AnyViT) -> bool:
-    """Whether the first token is a class token."""
+    """Whether the first token of ``vit`` is a class token.
+
+    Example:
+        >>> has_class_token(VisionTransformer(img_size=32, embed_dim=8, num_heads=2, depth=1))
+        True
+    """
     return vit.cls_token is not None
 
 
 def stock_readout(vit: AnyViT) -> str:
-    """How a model pools its outputs.
+    """How a model of timm's pools its outputs.
+
+    Args:
+        vit: a model of one of :data:`FAMILIES`.
 
     Returns:
         ``"cls"``, the class token; ``"patch"``, the mean over the patches; ``"distilled"``, the mean of class and

@@ -60,6 +60,10 @@ class Loading:
 
     Raises:
         TypeError, ValueError: an option is not allowed.
+
+    Example:
+        >>> Loading(image_size=224, fit="pad").square().fit
+        'pad'
     """
 
     image_size: int | None = None

@@ -12,6 +12,13 @@ def result_table(results: Mapping[str, GroupsResult]) -> str:
 
     Args:
         results: results of :func:`avalanche_f2ocl.evaluation.by_groups.run_online`, by method.
+
+    Example:
+        >>> import numpy as np
+        >>> from avalanche_f2ocl.evaluation.by_groups import GroupsResult
+        >>> result = GroupsResult(np.array([[0.9, np.nan], [0.8, 0.7]]), 0.75, 0.75, 0.1, None, None, None, 1.0)
+        >>> print(result_table({"mine": result}).splitlines()[-1])
+        | mine | 75.00 | 75.00 | 10.00 | - | - | - | 1 |
     """
     lines = ["| method | " + " | ".join(COLUMNS) + " | seconds |", "|---|" + "---:|" * (len(COLUMNS) + 1)]
     for method, result in results.items():

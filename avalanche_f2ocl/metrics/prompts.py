@@ -8,7 +8,12 @@ from avalanche_f2ocl.rng import generator
 
 
 class KeyAccuracy(GroupMetric):
-    """A_k: how often the nearest key is that of the sample's class."""
+    """A_k: how often the nearest key is that of the sample's class.
+
+    Example:
+        >>> str(KeyAccuracy())
+        'A_k'
+    """
 
     def __init__(self):
         super().__init__("A_k")
@@ -20,7 +25,12 @@ class KeyAccuracy(GroupMetric):
 
 
 class UpperBound(GroupMetric):
-    """UB: accuracy when every sample gets its own class's prompt; at the end of the stream only."""
+    """UB: accuracy when every sample gets its own class's prompt; at the end of the stream only.
+
+    Example:
+        >>> str(UpperBound())
+        'UB'
+    """
 
     def __init__(self):
         super().__init__("UB", at_end=True)
@@ -32,7 +42,12 @@ class UpperBound(GroupMetric):
 
 
 class RandomKeyAccuracy(GroupMetric):
-    """Accuracy when every sample gets the prompt of a random class; at the end of the stream only."""
+    """Accuracy when every sample gets the prompt of a random class; at the end of the stream only.
+
+    Example:
+        >>> str(RandomKeyAccuracy())
+        'random_key'
+    """
 
     def __init__(self):
         super().__init__("random_key", at_end=True)

@@ -28,6 +28,10 @@ class GradientNorm(_Last):
     """Length of the gradient of all trained parameters, at each optimiser step.
 
     It waits for the device at every step, so leave it out when you measure time.
+
+    Example:
+        >>> str(GradientNorm())
+        'GradientNorm'
     """
 
     def before_update(self, strategy):
@@ -40,7 +44,12 @@ class GradientNorm(_Last):
 
 
 class PromptNorm(_Last):
-    """Mean length of prompt tokens, over tokens and prompts, at each evaluation; for strategies with prompts."""
+    """Mean length of prompt tokens, over tokens and prompts, at each evaluation; for strategies with prompts.
+
+    Example:
+        >>> str(PromptNorm())
+        'PromptNorm'
+    """
 
     @torch.no_grad()
     def after_eval(self, strategy):
@@ -55,6 +64,10 @@ class ChosenKeys(PluginMetric):
     """A histogram of the classes whose prompts an evaluation's images chose; for strategies with keys.
 
     Loggers without histograms (text, CSV) get the share of the classes so far that were chosen at least once.
+
+    Example:
+        >>> str(ChosenKeys()), ChosenKeys().result()
+        ('ChosenKeys', {})
     """
 
     def __init__(self) -> None:

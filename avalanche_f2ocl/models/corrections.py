@@ -61,6 +61,13 @@ class Corrections(Predictor):
         Raises:
             TypeError: ``which`` is neither a str nor an int.
             KeyError: no such class has been learned.
+
+        Example:
+            >>> from avalanche_f2ocl import FrozenModel
+            >>> model = FrozenModel("micro_vit")
+            >>> model.learn(torch.randint(0, 256, (2, 3, 32, 32), dtype=torch.uint8), ["cat", "dog"])
+            >>> model.class_id("dog")
+            1
         """
         if isinstance(which, bool) or not isinstance(which, (str, Integral)):
             raise TypeError(f"class {which!r}: must be a name (str) or a class id (int)")

@@ -106,14 +106,33 @@ class F2OCLClassifier(ClassifierMixin, BaseEstimator):
         return self._learn(X, y, classes, anew=not hasattr(self, "model_"))
 
     def predict(self, X: Any) -> np.ndarray:
-        """Labels ``(N,)`` of images; raises ``NotFittedError`` before anything has been learned."""
+        """Predicts labels.
+
+        Args:
+            X: images.
+
+        Returns:
+            Labels ``(N,)``.
+
+        Raises:
+            NotFittedError: nothing has been learned yet.
+            TypeError, ValueError: the images are not allowed.
+        """
         columns = self.predict_proba(X).argmax(1)
         return self.classes_[columns]
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities ``(N, C)`` float32, with columns in the order of ``classes_``.
+        """Predicts the probability of each class.
 
-        It raises ``NotFittedError`` before anything has been learned.
+        Args:
+            X: images.
+
+        Returns:
+            ``(N, C)`` float32, with columns in the order of ``classes_``.
+
+        Raises:
+            NotFittedError: nothing has been learned yet.
+            TypeError, ValueError: the images are not allowed.
         """
         check_is_fitted(self, "model_")
         found = [self.model_.predict_proba(part) for part in self._images(X, reset=False).split(_PREDICTED)]

@@ -69,7 +69,7 @@ class DistinctCount(Undoable):
         return self.buckets.sum()
 
     def estimate(self) -> Tensor:
-        """Number of different codes so far, float64; at most :meth:`total`."""
+        """Number of different codes so far, a float64 scalar; at most :meth:`total`."""
         empty = (self.buckets == 0).sum().clamp(min=1).double()
         return torch.minimum(-len(self.buckets) * (empty / len(self.buckets)).log(), self.total())
 

@@ -199,6 +199,10 @@ def initial_prompt(init: str, shape: tuple[int, ...], draw: torch.Generator) -> 
         init: ``"uniform"`` in [-1, 1), ``"normal"`` with standard deviation 0.02, or ``"zeros"``.
         shape: shape of the tensor.
         draw: generator of the random numbers.
+
+    Example:
+        >>> initial_prompt("zeros", (1, 2), torch.Generator())
+        tensor([[0., 0.]])
     """
     if init == "uniform":
         return torch.rand(shape, generator=draw, dtype=torch.float32) * 2 - 1

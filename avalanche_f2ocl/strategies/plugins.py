@@ -54,7 +54,15 @@ def phase_plugins(model: BaseModel) -> list[SupervisedPlugin]:
 
 
 class BeginBatchPlugin(SupervisedPlugin):
-    """Begins the mini-batch: makes room for each class that is new, and prepares what the phases share."""
+    """Begins the mini-batch: makes room for each class that is new, and prepares what the phases share.
+
+    It comes before all other plugins of a strategy that learn.
+
+    Example:
+        >>> from avalanche_f2ocl import ViTNCMModel
+        >>> isinstance(phase_plugins(ViTNCMModel("micro_vit"))[0], BeginBatchPlugin)
+        True
+    """
 
     def before_training_iteration(self, strategy, **kwargs):
         checked = getattr(strategy, "checked_minibatch", None)
@@ -74,6 +82,10 @@ class LossPlugin(SupervisedPlugin):
 
     Args:
         passes: optimiser steps per mini-batch; the first is the strategy's own.
+
+    Example:
+        >>> LossPlugin(passes=3).passes
+        3
     """
 
     def __init__(self, passes: int = 1):
@@ -111,14 +123,24 @@ class UpdatePlugin(SupervisedPlugin):
 
 
 class KeyUpdatePlugin(UpdatePlugin):
-    """Moves the keys of the mini-batch's classes (Eq. 9)."""
+    """Moves the keys of the mini-batch's classes (Eq. 9).
+
+    Example:
+        >>> KeyUpdatePlugin().name
+        'update_keys'
+    """
 
     def __init__(self):
         super().__init__("update_keys", last=False)
 
 
 class PrototypeUpdatePlugin(UpdatePlugin):
-    """Encodes the mini-batch under the updated prompts and adds it to prototypes and counts (Eq. 8)."""
+    """Encodes the mini-batch under the updated prompts and adds it to prototypes and counts (Eq. 8).
+
+    Example:
+        >>> PrototypeUpdatePlugin().name
+        'update_prototypes'
+    """
 
     def __init__(self):
         super().__init__("update_prototypes", last=True)

@@ -106,6 +106,10 @@ class Resumable:
             FileNotFoundError: there is no such file.
             ValueError: the file is damaged, is of another format or strategy, was learned on other weights, or needs
                 a head, prompts or an election of a user's own that is not known here.
+
+        Example:
+            >>> from avalanche_f2ocl import F2OCLStrategy
+            >>> strategy = F2OCLStrategy.load("learned.safetensors", evaluator=None)  # doctest: +SKIP
         """
         path = learned_file(path)
         tensors, values = read_model_file(path)
@@ -157,6 +161,12 @@ class Resumable:
             ValueError: the file is damaged, or is of another strategy, configuration, backbone or format; nothing has
                 changed.
             RuntimeError: this strategy has already learned something.
+
+        Example:
+            >>> from avalanche_f2ocl import F2OCLStrategy
+            >>> strategy = F2OCLStrategy(backbone="micro_vit", evaluator=None)
+            >>> strategy.resume("run.safetensors", missing_ok=True)
+            False
         """
         wait_for_all()
         if missing_ok and not Path(path).exists():

@@ -11,7 +11,7 @@ from avalanche_f2ocl.rng import generator
 
 
 def shuffled_order(targets: Tensor, seed: int) -> Tensor:
-    """All classes mixed, uniformly; ``(N,)`` labels -> ``(N,)`` int64, each index once.
+    """All classes mixed, uniformly; labels ``targets (N,)`` -> indices ``(N,)`` int64, each once.
 
     Example:
         >>> shuffled_order(torch.tensor([7, 7, 3, 3]), seed=0).tolist()
@@ -21,7 +21,7 @@ def shuffled_order(targets: Tensor, seed: int) -> Tensor:
 
 
 def si_blurry_order(targets: Tensor, seed: int, tasks: int = 5, disjoint: float = 0.5, blur: float = 0.1) -> Tensor:
-    """Task after task of :func:`si_blurry_tasks`; ``(N,)`` labels -> ``(N,)`` int64, each index once.
+    """Task after task of :func:`si_blurry_tasks`, whose arguments it takes; indices ``(N,)`` int64, each once.
 
     Example:
         >>> si_blurry_order(torch.tensor([7, 7, 3, 3]), seed=0, tasks=2, blur=0).tolist()
