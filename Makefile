@@ -21,7 +21,7 @@ test-app: .venv/.installed-test
 test-oldest:
 	test -x .venv-oldest/bin/python || $(PYTHON) -m venv .venv-oldest
 	.venv-oldest/bin/python -m pip install --quiet --disable-pip-version-check -e '.[test]' -c tests/oldest.txt
-	OMP_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -n 2 --dist worksteal
+	OMP_NUM_THREADS=1 .venv-oldest/bin/python -m pytest -n 2 --dist worksteal $(TESTS)
 
 docs: .venv/.installed
 	$(RUN) -m pip install --quiet --disable-pip-version-check -e '.[docs]'
