@@ -8,14 +8,11 @@ from typing_extensions import Unpack
 
 from avalanche_f2ocl.arguments import check_not_negative, check_positive_int
 from avalanche_f2ocl.baselines.linear import MaskLogits
-from avalanche_f2ocl.baselines.prefix import check_blocks, prefix_tuning
+from avalanche_f2ocl.baselines.prefix import FIRST_BLOCKS, check_blocks, prefix_tuning
 from avalanche_f2ocl.baselines.prompted import Prompted, PromptedConfig, PromptedKeywords, PromptedModel
 from avalanche_f2ocl.models.batch import ImageView
 from avalanche_f2ocl.rng import generator
 from avalanche_f2ocl.strategies.base import BaseStrategy
-
-BLOCKS = (0, 1, 2, 3, 4)
-"""Blocks with a prefix, counted from 0."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +77,7 @@ class Components(nn.Module):
 
     def __init__(self, dim: int, pool_size: int, length: int, seed: int) -> None:
         super().__init__()
-        size, draw = (len(BLOCKS), pool_size), generator(seed, "components")
+        size, draw = (len(FIRST_BLOCKS), pool_size), generator(seed, "components")
         self.prefixes = nn.Parameter(orthonormal(*size, 2 * length * dim, draw).view(*size, 2, length, dim))
         self.keys = nn.Parameter(orthonormal(*size, dim, draw))
         self.attention = nn.Parameter(orthonormal(*size, dim, draw))
@@ -150,11 +147,11 @@ class CODAPromptModel(PromptedModel):
 
     def make_prompts(self) -> Components:
         config = self.config
-        check_blocks(self.backbone.vit, "CODAPrompt", last=BLOCKS[-1])
+        check_blocks(self.backbone.vit, "CODAPrompt", last=FIRST_BLOCKS[-1])
         return Components(self.backbone.embed_dim, config.pool_size, config.length, config.seed)
 
     def embed(self, view: ImageView) -> Prompted:
-        prefixes = dict(zip(BLOCKS, self.prompts(view.q).unbind(1), strict=True))
+        prefixes = dict(zip(FIRST_BLOCKS, self.prompts(view.q).unbind(1), strict=True))
         with prefix_tuning(self.backbone.vit.blocks, prefixes):
             return Prompted(self.backbone.encode_tokens(view.tokens))
 

@@ -11,6 +11,9 @@ from torch.nn import functional as F
 
 from avalanche_f2ocl.backbone.families import AnyViT
 
+FIRST_BLOCKS = (0, 1, 2, 3, 4)
+"""Blocks with a prefix in CODA-Prompt and SinglePrompt, counted from 0."""
+
 
 @contextmanager
 def prefix_tuning(blocks: Sequence[Any] | nn.Sequential, prefixes: Mapping[int, Tensor]) -> Iterator[None]:

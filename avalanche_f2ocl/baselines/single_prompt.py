@@ -10,16 +10,13 @@ from typing_extensions import Unpack
 from avalanche_f2ocl.arguments import check_positive, check_positive_int
 from avalanche_f2ocl.baselines.augmentation import Augment
 from avalanche_f2ocl.baselines.linear import HeadInit, LinearHead, MaskLogits
-from avalanche_f2ocl.baselines.prefix import check_blocks, prefix_tuning
+from avalanche_f2ocl.baselines.prefix import FIRST_BLOCKS, check_blocks, prefix_tuning
 from avalanche_f2ocl.baselines.prompted import Prompted, PromptedConfig, PromptedKeywords, PromptedModel
 from avalanche_f2ocl.models.batch import ImageView
 from avalanche_f2ocl.options import PromptInit, PromptPosition
 from avalanche_f2ocl.rng import generator
 from avalanche_f2ocl.state.prompts import initial_prompt
 from avalanche_f2ocl.strategies.base import BaseStrategy
-
-BLOCKS = (0, 1, 2, 3, 4)
-"""Blocks with a prefix, counted from 0."""
 
 
 @dataclass(frozen=True)
@@ -139,14 +136,14 @@ class SinglePromptModel(PromptedModel):
         return CosineHead(self.backbone.embed_dim, config.scale, config.head_init, config.seed)
 
     def make_prompts(self) -> Prefix:
-        check_blocks(self.backbone.vit, "SinglePrompt", last=BLOCKS[-1])
-        config, shape = self.config, (len(BLOCKS), 2, self.config.length, self.backbone.embed_dim)
+        check_blocks(self.backbone.vit, "SinglePrompt", last=FIRST_BLOCKS[-1])
+        config, shape = self.config, (len(FIRST_BLOCKS), 2, self.config.length, self.backbone.embed_dim)
         return Prefix(initial_prompt(config.prompt_init, shape, generator(config.seed, "prefix")))
 
     def embed(self, view: ImageView) -> Prompted:
         vit: Any = self.backbone.vit
         shift = vit.pos_embed[:, :1] if self.config.prompt_position == "cls" else 0
-        prefixes = {block: part.unsqueeze(0) for block, part in zip(BLOCKS, self.prompts.prefix + shift, strict=True)}
+        prefixes = dict(zip(FIRST_BLOCKS, (self.prompts.prefix + shift).unsqueeze(1), strict=True))
         with prefix_tuning(vit.blocks, prefixes):
             return Prompted(self.backbone.encode_tokens(view.tokens))
 
