@@ -60,6 +60,11 @@ def test_what_an_upload_asks_the_hub_for(taught, hub):
     assert learned_file("hf-hub:user/name@dev") == hub.files("user/name")[FILE]
 
 
+def test_of_several_processes_the_first_uploads(taught, hub, monkeypatch):
+    monkeypatch.setattr("avalanche_f2ocl.models.hub.is_first", lambda: False)
+    assert taught.push_to_hub("user/name") == "" and not hub.asked
+
+
 def test_a_folder_is_as_a_repository(taught, images, small_vit, hub, tmp_path):
     folder = tmp_path / "new" / "folder"
     taught.save_pretrained(folder, backbone=True, license="mit")
