@@ -13,7 +13,7 @@ from avalanche_f2ocl.arguments import check_positive
 from avalanche_f2ocl.keywords import EncoderKeywords
 from avalanche_f2ocl.models.base import BaseModel
 from avalanche_f2ocl.models.batch import TrainingBatch
-from avalanche_f2ocl.models.predicting import Prediction
+from avalanche_f2ocl.models.prediction import Prediction
 from avalanche_f2ocl.options import DEFAULT_BACKBONE, EncoderOptions
 from avalanche_f2ocl.rng import generator
 from avalanche_f2ocl.state.class_means import mask_unseen

@@ -11,7 +11,7 @@ from avalanche_f2ocl.arguments import check_positive_int
 from avalanche_f2ocl.baselines.augmentation import Augment, augmented
 from avalanche_f2ocl.baselines.linear import LinearConfig, LinearKeywords, LinearModel
 from avalanche_f2ocl.models.batch import ImageView, TrainingBatch
-from avalanche_f2ocl.models.predicting import Prediction
+from avalanche_f2ocl.models.prediction import Prediction
 from avalanche_f2ocl.options import DEFAULT_BACKBONE
 from avalanche_f2ocl.state.row_adam import RowAdam
 

@@ -19,7 +19,7 @@ from avalanche_f2ocl.models.drift import DriftCompensation, NoCompensation
 from avalanche_f2ocl.models.f2ocl_batch import F2OCLBatch
 from avalanche_f2ocl.models.f2ocl_predicting import F2OCLPredictor, needs_q
 from avalanche_f2ocl.models.max_drift import relative_move
-from avalanche_f2ocl.models.predicting import Unprompted
+from avalanche_f2ocl.models.prediction import Unprompted
 from avalanche_f2ocl.options import DEFAULT_BACKBONE
 from avalanche_f2ocl.signatures import option_defaults, spelled_out
 from avalanche_f2ocl.state.class_means import ClassMeans

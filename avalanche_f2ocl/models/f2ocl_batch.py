@@ -5,7 +5,7 @@ from functools import cached_property
 from torch import Tensor
 
 from avalanche_f2ocl.models.batch import TrainingBatch
-from avalanche_f2ocl.models.predicting import Unprompted
+from avalanche_f2ocl.models.prediction import Unprompted
 
 
 class F2OCLBatch(TrainingBatch):

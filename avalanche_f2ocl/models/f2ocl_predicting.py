@@ -7,7 +7,7 @@ from avalanche_f2ocl.config import F2OCLConfig
 from avalanche_f2ocl.heads.features import FeaturePlan, head_features
 from avalanche_f2ocl.models.drift import DriftCompensation, NoCompensation
 from avalanche_f2ocl.models.hub import HubModel
-from avalanche_f2ocl.models.predicting import Prediction, Unprompted
+from avalanche_f2ocl.models.prediction import Prediction, Unprompted
 from avalanche_f2ocl.state.keys import Keys, key_scores
 from avalanche_f2ocl.state.prompts import Prompts
 

@@ -17,7 +17,7 @@ from avalanche_f2ocl.heads.make import make_head
 from avalanche_f2ocl.keywords import FrozenKeywords
 from avalanche_f2ocl.models.batch import TrainingBatch
 from avalanche_f2ocl.models.hub import HubModel
-from avalanche_f2ocl.models.predicting import Prediction
+from avalanche_f2ocl.models.prediction import Prediction
 from avalanche_f2ocl.options import DEFAULT_BACKBONE
 from avalanche_f2ocl.rivals import rival_options
 from avalanche_f2ocl.signatures import option_defaults, spelled_out

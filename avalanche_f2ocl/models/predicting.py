@@ -1,8 +1,6 @@
 """How every model predicts, without Avalanche."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -16,40 +14,8 @@ from avalanche_f2ocl.heads.head import Head
 from avalanche_f2ocl.models.answers import UNKNOWN, Answers
 from avalanche_f2ocl.models.inputs import Images, image_batch
 from avalanche_f2ocl.models.lock import ModelLock
+from avalanche_f2ocl.models.prediction import Prediction
 from avalanche_f2ocl.state.class_table import ClassTable
-
-
-class Unprompted(NamedTuple):
-    """Result of the forward pass without prompts.
-
-    Attributes:
-        q: embeddings, ``(B, D)``.
-        layers: ``(B, blocks, K, D)`` if the head needs them, see :meth:`PromptableViT.encode_layers`; else None.
-    """
-
-    q: Tensor
-    layers: Tensor | None = None
-
-
-@dataclass
-class Prediction:
-    """The parts of a prediction.
-
-    Attributes:
-        logits: ``(B, C)``.
-        tokens: input of the blocks, ``(B, T, D)``.
-        unprompted: result of the pass without prompts; None if nothing needed it.
-        key_rows: rows of the retrieved class prompts, nearest key first, ``(B, K)``; None without class prompts.
-        pool_rows: rows of the prompts retrieved from a pool that belongs to no class, ``(B, K)``; None without a pool.
-        embeddings: embeddings that familiarity is computed from, ``(B, parts, D)``; None without familiarity.
-    """
-
-    logits: Tensor
-    tokens: Tensor
-    unprompted: Unprompted | None = None
-    key_rows: Tensor | None = None
-    pool_rows: Tensor | None = None
-    embeddings: Tensor | None = None
 
 
 class Predictor(nn.Module, ABC):

@@ -19,7 +19,7 @@ from avalanche_f2ocl.metrics.avalanche_forgetting import warn_of_wrong_forgettin
 from avalanche_f2ocl.metrics.groups import origin
 from avalanche_f2ocl.models.base import BaseModel
 from avalanche_f2ocl.models.class_names import told_apart
-from avalanche_f2ocl.models.predicting import Prediction
+from avalanche_f2ocl.models.prediction import Prediction
 from avalanche_f2ocl.options import DEFAULT_BACKBONE
 from avalanche_f2ocl.ranks import agree, world_size
 from avalanche_f2ocl.signatures import SpelledOut

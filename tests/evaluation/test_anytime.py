@@ -12,7 +12,7 @@ from avalanche_f2ocl import CheckpointPlugin, F2OCLStrategy, ViTNCM, class_incre
 from avalanche_f2ocl.datasets.image_tensors import ImageTensors
 from avalanche_f2ocl.datasets.loading import load
 from avalanche_f2ocl.evaluation.anytime import area_under_curve, evaluation_points, run_anytime
-from avalanche_f2ocl.models.predicting import Prediction
+from avalanche_f2ocl.models.prediction import Prediction
 from tests.contracts.strategies import STRATEGIES
 from tests.helpers import as_tensors, assert_same_state, learned, train_online
 

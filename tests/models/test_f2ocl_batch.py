@@ -2,7 +2,7 @@ import torch
 
 from avalanche_f2ocl.backbone.vit import PromptableViT
 from avalanche_f2ocl.models.f2ocl_batch import F2OCLBatch
-from avalanche_f2ocl.models.predicting import Unprompted
+from avalanche_f2ocl.models.prediction import Unprompted
 
 
 def test_first_samples_and_q_from_the_pass_that_gives_layers(vit, images):
