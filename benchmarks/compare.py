@@ -1,10 +1,11 @@
-"""Which method for your pictures? Accuracy, forgetting and costs of each, on a data set of your own.
+"""Which method suits your pictures? Accuracy, forgetting and costs of each method, on your own data set.
 
     python -m benchmarks.compare --dataset pictures/ --backbone vit_tiny_patch16_224 --methods vit-ncm f2ocl-best
 
 The data set is a folder, zip or tar with train/<class>/* and test/<class>/*, or a name that the runner knows. Each
-method is one run a seed, in a process of its own, so that its cost is its own. Interrupted, it goes on where it
-stopped; more methods or seeds are added to what is there. Into ``--out`` go table.md, table.csv and costs.png.
+method has one run for each seed, in a process of its own, so that its costs are not mixed with those of others. If
+interrupted, the command continues where it stopped; further methods or seeds are added to the existing results. It
+writes table.md, table.csv and costs.png into ``--out``.
 """
 
 import argparse
@@ -52,7 +53,7 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
 
 
 def settings(args: argparse.Namespace) -> dict[str, str | int]:
-    """What all runs of a folder share, by the runner's arguments."""
+    """The settings that all runs of a folder share, by the runner's arguments."""
     names = ("dataset", "backbone", "weights", "stream", "image_size", "fit", "train_per_class", "test_per_class")
     given = {name: getattr(args, name) for name in (*names, "device")}
     given |= {"options": json.dumps({"precision": args.precision})}
@@ -61,7 +62,7 @@ def settings(args: argparse.Namespace) -> dict[str, str | int]:
 
 
 def check_settings(args: argparse.Namespace) -> None:
-    """Raises ``SystemExit`` where the folder has runs of other settings, which the table would mix with these."""
+    """Raises ``SystemExit`` if the folder has runs with other settings, which the table would mix with these."""
     path, mine = args.out / "settings.json", settings(args)
     if path.exists():
         there = json.loads(path.read_text())
@@ -80,7 +81,7 @@ def runs(args: argparse.Namespace) -> list[list[str]]:
 
 
 def publish(out: Path) -> None:
-    """The table and the plot of what is there, best method first."""
+    """Writes the table and the plot of results so far, best method first."""
     found = {method: records for (_, _, method), records in load_runs(out / RUNS).items()}
     if not found:
         return

@@ -1,1 +1,1 @@
-"""What goes beyond the paper: heads on second moments, one prompt for all classes, streams without boundaries."""
+"""Benchmarks beyond the paper: heads on second moments, one prompt for all classes, streams without boundaries."""

@@ -1,11 +1,12 @@
-"""What heads on second moments add to prompts, and prompts to frozen features, on streams with and without boundaries.
+"""Heads on second moments against prompts and frozen features, on streams with and without boundaries.
 
     python -m benchmarks.beyond --data-dir DIR --weights vit_tiny_patch16_224.safetensors --jobs 2
 
 Parts (``--parts``): ``search``, each method's options on held-out training images of CIFAR-100; ``cifar100`` and
 ``caltech101``, groups of classes, all methods; ``streams``, accuracy at any time without boundaries; ``digits``, all
-streams, on the bundled ViT; ``stale``, what the sums lose because prompts move while they accumulate. One training
-serves all heads on it. Interrupted, it goes on where it stopped. Tables go into benchmarks/README.md.
+streams, on the bundled ViT; ``stale``, what the sums lose because prompts move while they accumulate. All heads of a
+method learn in one training. If interrupted, the command continues where it stopped. Tables go into
+benchmarks/README.md.
 """
 
 import argparse
@@ -49,7 +50,7 @@ TRAININGS = {
     "f2ocl-ridge-ensemble": F2OCL_HEADS,
     "random-prompt-ridge-ensemble": RANDOM_HEADS,
 }
-"""Trained method, and the heads that learn on the same training."""
+"""Trained methods, and the heads that learn in the same training."""
 ORDER = [name for method, heads in TRAININGS.items() for name in (method, *heads)]
 FROZEN = ("vit-ncm", "vit-lda", "vit-ridge", "vit-ridge-layers")
 REFERENCES = (*FROZEN, "shared-prompt", "dualprompt-ncm", "random-prompt-ridge-ensemble")
@@ -115,7 +116,7 @@ PARTS = ("cifar100", "streams", "caltech101", "digits", "search")
 
 
 def named(options: dict) -> str:
-    """A folder's name."""
+    """A folder's name for options."""
     return ",".join(f"{name}={value}" for name, value in options.items()) or "default"
 
 
@@ -169,7 +170,7 @@ def plain(rows: list[dict[str, str]]) -> str:
 
 
 def write(results: Path) -> None:
-    """The tables of what is there: beside the results, and in benchmarks/README.md."""
+    """Writes the tables of all results so far, beside the results and in benchmarks/README.md."""
     folder = results / TABLE
     tables = {
         "groups": (table_rows(load_runs(folder / "groups"), ORDER, references=REFERENCES), markdown),

@@ -1,14 +1,16 @@
-"""How honest the probabilities are: expected calibration error (ECE), with the temperature learned test-then-train.
+"""How well calibrated the probabilities are: expected calibration error (ECE), with a temperature learned online.
 
     python -m benchmarks.beyond.calibration --data-dir DIR --weights vit_tiny_patch16_224.safetensors
     python -m benchmarks.beyond.calibration --data-dir DIR --weights FILE --search     # how the rule was chosen
 
-Classes arrive in ten groups (digits in five), mini-batches of ten images, each image once. Without ``--search`` test
-images report. Columns: accuracy; ECE of top probabilities in 15 bins of equal width, at temperature 1 (of the whole
-model, the one it begins with), at the learned one, and at the one that is best for the test images themselves; and the
-ECE that honest predictions with the same probabilities have by chance, since test images are few.
-``best`` is the whole model, its prompt trained; others are heads on features that are encoded once. ``--search`` holds
-a fifth of the training images out, and prints the ECE there by power and growth.
+Classes arrive in ten groups (digits in five), in mini-batches of ten images, each image once. Without ``--search`` the
+figures are of test images. Columns: accuracy; ECE of top probabilities in 15 bins of equal width, at temperature 1 (for
+the whole model, its initial temperature), at the learned temperature, and at the one that is best for the test images
+themselves; and the ECE that perfectly calibrated predictions with the same probabilities would have by chance, since
+test images are few.
+
+``best`` is the whole model with its prompt trained; the others are heads on features that are encoded once.
+``--search`` holds out a fifth of the training images, and prints the ECE on them by power and growth.
 """
 
 import argparse
@@ -55,9 +57,9 @@ def expected_calibration_error(confidence: Tensor, right: Tensor, bins: int = 15
     """Mean distance of confidence and accuracy over bins of equal width (Guo et al., 2017, Eq. 3).
 
     Args:
-        confidence: of N predictions, ``(N,)`` in [0, 1].
-        right: whether they are right, ``(N,)`` bool.
-        bins: their number.
+        confidence: probabilities of N predictions, ``(N,)`` in [0, 1].
+        right: whether the predictions are right, ``(N,)`` bool.
+        bins: number of bins.
 
     Example:
         >>> expected_calibration_error(torch.tensor([0.9, 0.9]), torch.tensor([True, False]))
@@ -70,7 +72,7 @@ def expected_calibration_error(confidence: Tensor, right: Tensor, bins: int = 15
 
 
 def chance(confidence: Tensor, draws: int = 50) -> float:
-    """The ECE that honest predictions of these confidences ``(N,)`` have by chance, on average."""
+    """The average ECE that perfectly calibrated predictions with these confidences ``(N,)`` have by chance."""
     draw = torch.Generator().manual_seed(0)
     rights = (torch.rand(len(confidence), generator=draw) < confidence for _ in range(draws))
     return mean(expected_calibration_error(confidence, right) for right in rights)
@@ -78,7 +80,7 @@ def chance(confidence: Tensor, draws: int = 50) -> float:
 
 def learned(config: FrozenConfig, widths: Sequence[int], features: Tensor, labels: Tensor, order: Tensor,
             rule: tuple[float, float] | None = None) -> tuple[SumHead, Calibration]:  # fmt: skip
-    """A head and its calibration after a stream; ``rule``: another power and growth than the head's own."""
+    """A head and its calibration after a stream; ``rule`` replaces the head's own power and growth."""
     head = make_head(config, widths)
     if rule is not None:
         head.count_power, head.hold_growth = rule  # type: ignore[attr-defined]
@@ -93,7 +95,7 @@ def learned(config: FrozenConfig, widths: Sequence[int], features: Tensor, label
 
 
 def figures(logits: Tensor, labels: Tensor, temperature: Tensor, default: float) -> dict[str, float]:
-    """Of test images, see above."""
+    """The figures of test images that the module describes."""
     logits = logits.double()
     right = logits.argmax(1) == labels
 
@@ -189,7 +191,7 @@ def of_test_images(
 def of_training_images(
     config: FrozenConfig, name: str, groups: int, seed: int, args: argparse.Namespace, rule: tuple[float, float]
 ) -> dict[str, float]:
-    """The same on a fifth of the training images, held out, under another rule."""
+    """Figures on a fifth of the training images, held out, under another rule."""
     backbone, train, _ = encoded(name, args)
     kept, held = hold_out(train.labels, 0.2, seed)
     return frozen(config, backbone, train.of(kept), train.of(held), order_of(train.labels[kept], groups, seed), rule)

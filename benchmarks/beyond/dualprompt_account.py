@@ -3,9 +3,9 @@
     python -m benchmarks.beyond.dualprompt_account --dataset DIR/cifar100.zip --backbone vit_tiny_patch16_224 \\
         --weights FILE --image-size 112
 
-Each row takes one of that code's choices into DualPrompt as it is here (loss masked to the mini-batch's classes), and
-the last rows take several. A_n over groups at the end, in per cent. ``--train-per-class`` and the like are those of the
-runner. Rows that are done are skipped.
+Each row builds one of that code's choices into our DualPrompt (with its loss masked to the mini-batch's classes), and
+the last rows build in several. The result is A_n over groups at the end, in per cent. ``--train-per-class`` and similar
+options are those of the runner. Rows that are done are skipped.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from benchmarks.runs.tables import insert, write_rows
 TABLE = "dualprompt_account"
 OURS = Choices()
 TASK_FREE = Choices(5, 0.03 * BATCH / 256, 1.0, True, 0.02, "batch", "vote")
-"""That code as far as it needs no boundaries, with normalised images."""
+"""All choices of that code that need no boundaries, with normalised images."""
 OWN = "as here"
 ROWS = {
     OWN: OURS,
@@ -58,7 +58,7 @@ def load_groups(args: argparse.Namespace) -> list[Group]:
 
 
 def publish(results: Path) -> None:
-    """The table of what is there: A_n and points to DualPrompt as it is here, by images a class."""
+    """Writes the table of results so far: A_n and the difference from our DualPrompt, by images a class."""
     A_n: dict[str, dict[str, float]] = {}
     for path in sorted((results / TABLE).glob("*/row-*.json")):
         record = json.loads(path.read_text())

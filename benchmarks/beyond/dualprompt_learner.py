@@ -1,4 +1,4 @@
-"""DualPrompt's training written out, with the choices of its best-known PyTorch code to take."""
+"""DualPrompt's training written out, with options for the choices of its best-known PyTorch code."""
 
 from collections.abc import Callable
 from functools import cache
@@ -19,19 +19,19 @@ BATCH = 10
 
 
 class Choices(NamedTuple):
-    """What a step consists of; the defaults are DualPrompt as it is here.
+    """The choices of a training step; the defaults are those of our DualPrompt.
 
     Attributes:
-        e_length: keys (and values) of an E-prompt.
+        e_length: number of keys (and of values) of an E-prompt.
         lr: step size.
-        clip: largest norm of the gradient; None for any.
-        dense: one Adam for the whole head, with one count of steps, which also moves absent classes by their momentum.
-        head_std: deviation of the head's first weights.
-        mask: whose classes the loss runs over.
-        chosen: E-prompt in training: each image's by its key; the one that most of a mini-batch's images choose, so in
-            testing, too; or the group's own, a copy of the one before, and in testing by vote.
+        clip: largest norm of the gradient; None for no limit.
+        dense: whether one Adam, with one step count, updates the whole head and so moves absent classes by momentum.
+        head_std: standard deviation of the head's initial weights.
+        mask: the classes that the loss runs over, those of the mini-batch or of the group.
+        chosen: how E-prompts are chosen: each image's by its key; the one that most images of a mini-batch choose, also
+            in testing; or the group's own, initially a copy of the group's before, and in testing by vote.
         restart: whether each group has a new optimiser.
-        normalise: as the backbone's configuration says, or not at all.
+        normalise: whether images are normalised as the backbone's configuration says, or not at all.
     """
 
     e_length: int = 20
@@ -59,9 +59,9 @@ class Learner:
 
     Args:
         backbone: the frozen ViT.
-        classes: how many.
-        choices: of the row.
-        seed: of prompts, keys and head.
+        classes: number of classes.
+        choices: choices of the row.
+        seed: seed of prompts, keys and head.
     """
 
     def __init__(self, backbone: PromptableViT, classes: int, choices: Choices, seed: int) -> None:
@@ -79,7 +79,7 @@ class Learner:
 
     @torch.no_grad()
     def begin(self, group: int) -> None:
-        """The next group of classes begins."""
+        """Begins the next group of classes."""
         if self.choices.chosen == "group" and group > 0:
             prompts = self.model.prompts.expert.prompts
             prompts[group] = prompts[group - 1]
@@ -99,7 +99,7 @@ class Learner:
         return self.model.embed_under(view.tokens, torch.full((len(view.q),), row)), similarity[:, row : row + 1]
 
     def step(self, view: ImageView, labels: Tensor, classes: Tensor) -> None:
-        """One mini-batch; ``classes``: all of the group's."""
+        """Learns one mini-batch; ``classes`` are all classes of the group."""
         z, similarity = self.embed(view, train=True)
         classes = labels.unique() if self.choices.mask == "batch" else classes
         logits = F.linear(z, self.weight, self.bias)
@@ -113,18 +113,18 @@ class Learner:
 
     @torch.no_grad()
     def accuracy(self, views: list[tuple[ImageView, Tensor]]) -> float:
-        """Of a group's test images, in per cent."""
+        """Accuracy on a group's test images, in per cent."""
         z = torch.cat([self.embed(view, train=False)[0] for view, _ in views])
         right = F.linear(z, self.weight, self.bias).argmax(1) == torch.cat([labels for _, labels in views])
         return 100 * right.double().mean().item()
 
 
 class Views:
-    """Mini-batches as the frozen backbone sees them, kept: what is the same in all rows is computed once.
+    """Keeps mini-batches as the frozen backbone sees them, so that what all rows share is computed once.
 
     Args:
-        make_backbone: of a ``normalise``.
-        groups: of the stream.
+        make_backbone: makes the backbone, given ``normalise``.
+        groups: groups of the stream.
     """
 
     def __init__(self, make_backbone: Callable[[Normalise], PromptableViT], groups: list[Group]) -> None:
@@ -132,14 +132,14 @@ class Views:
         self.batches = cache(self._batches)
 
     def _batches(self, index: int, normalise: Normalise, train: bool) -> list[tuple[ImageView, Tensor]]:
-        """Of a group, ten images each, and their labels."""
+        """Mini-batches of a group, ten images each, and their labels."""
         images, labels = self.groups[index][:2] if train else self.groups[index][2:]
         parts = zip(images.split(BATCH), labels.split(BATCH), strict=True)
         return [(ImageView(part, self.backbone(normalise)), own) for part, own in parts]
 
 
 def learn(views: Views, choices: Choices, seed: int) -> Learner:
-    """All groups in their order, in mini-batches of ten."""
+    """Learns all groups in order, in mini-batches of ten."""
     classes = [group.labels.unique() for group in views.groups]
     learner = Learner(views.backbone(choices.normalise), 1 + int(torch.cat(classes).max()), choices, seed)
     for index, own in enumerate(classes):

@@ -1,4 +1,4 @@
-"""Images of several data sets, encoded once, for studies of what comes after the frozen backbone."""
+"""Images of several data sets, encoded once, for studies of everything after the frozen backbone."""
 
 import argparse
 from pathlib import Path
@@ -32,14 +32,15 @@ class Images(NamedTuple):
 
 
 class Encoded(NamedTuple):
-    """What passes give of N images.
+    """Results of the forward passes over N images.
 
     Attributes:
         labels: ``(N,)`` int64.
         q: embeddings without a prompt, ``(N, D)``.
-        z: those of the middle, enlarged, under an untrained prompt, ``(N, D)``.
-        layers: of both passes, normalised, ``(N, F)`` float16: those under the prompt first, as ``best()`` has them.
-        widths: features of each pass.
+        z: embeddings of the enlarged middle under an untrained prompt, ``(N, D)``.
+        layers: layers of both passes, normalised, ``(N, F)`` float16; those under the prompt come first, as in
+            ``best()``.
+        widths: number of features of each pass.
     """
 
     labels: Tensor
@@ -49,7 +50,7 @@ class Encoded(NamedTuple):
     widths: tuple[int, int]
 
     def of(self, rows: Tensor) -> "Encoded":
-        """Some of the images, by index or mask."""
+        """Some of the images, selected by index or mask."""
         return Encoded(self.labels[rows], self.q[rows], self.z[rows], self.layers[rows], self.widths)
 
     def without_prompt(self) -> Tensor:
@@ -73,7 +74,7 @@ def backbone_of(name: str, args: argparse.Namespace) -> PromptableViT:
 
 
 def images_of(name: str, data_dir: Path) -> tuple[Images, Images]:
-    """Training and test images; of digits, test images are all that are not learned."""
+    """Training and test images; all digits that are not learned are test images."""
     train_count, test_count = COUNTS[name]
     if name == "pacs":
         train, test = whole(DomainFiles(data_dir / "pacs.zip"))
@@ -92,7 +93,7 @@ def images_of(name: str, data_dir: Path) -> tuple[Images, Images]:
 
 
 def stacked(data: datasets.loading.ImageTensors) -> Images:
-    """All of a part at once."""
+    """All images of a part at once."""
     items = [data[i] for i in range(len(data))]
     return Images(torch.stack([item[0] for item in items]), torch.tensor([int(item[1]) for item in items]))
 
@@ -117,7 +118,7 @@ _ENCODED: dict[str, tuple[PromptableViT, Encoded, Encoded]] = {}
 
 
 def encoded(name: str, args: argparse.Namespace) -> tuple[PromptableViT, Encoded, Encoded]:
-    """A data set's backbone, training and test images, encoded when first asked for; the last one is kept."""
+    """A data set's backbone, training and test images, encoded at first use; only the last data set is kept."""
     if name not in _ENCODED:
         _ENCODED.clear()
         backbone = backbone_of(name, args)
@@ -127,7 +128,7 @@ def encoded(name: str, args: argparse.Namespace) -> tuple[PromptableViT, Encoded
 
 
 def order_of(labels: Tensor, groups: int, seed: int) -> Tensor:
-    """Indices of a stream of as many groups of classes, shuffled inside; of one group, shuffled as a whole."""
+    """Indices of a stream of ``groups`` groups of classes, each shuffled inside; with one group, all are shuffled."""
     draw = torch.Generator().manual_seed(seed)
     classes = labels.unique()
     parts = []
@@ -138,7 +139,7 @@ def order_of(labels: Tensor, groups: int, seed: int) -> Tensor:
 
 
 def hold_out(labels: Tensor, share: float, seed: int) -> tuple[Tensor, Tensor]:
-    """Indices of each class's images without a share of at least one, and of those that are held out."""
+    """Indices of the images that are kept, and of those held out: a share of each class, at least one image."""
     draw = torch.Generator().manual_seed(seed)
     held = torch.zeros(len(labels), dtype=torch.bool)
     for label in labels.unique():

@@ -1,9 +1,10 @@
-"""What heads should see of an image, and how their votes should weigh: ridge heads on passes that nothing has trained.
+"""What heads should see of an image, and how their votes should be weighted: ridge heads on passes without training.
 
     python -m benchmarks.beyond.features --data-dir DIR --weights vit_tiny_patch16_224.safetensors
 
-Held-out training images of the data sets of ``benchmarks.beyond.settings``; each seed splits the images anew and draws
-another prompt. Each image is encoded once a pass, so a table of all variants takes minutes. Accuracy in per cent.
+It uses held-out training images of the data sets of ``benchmarks.beyond.settings``; each seed splits the images anew
+and draws another prompt. Each image is encoded once for each pass, so a table of all variants takes minutes. Accuracy
+is in per cent.
 """
 
 import argparse
@@ -40,10 +41,10 @@ class Pass(NamedTuple):
     """A forward pass, and what heads see of it.
 
     Attributes:
-        prompted: whether it is under an untrained prompt.
-        zoom: how much the middle is enlarged.
-        grid: cells a side that patches are averaged over.
-        blocks, per_head: of :func:`avalanche_f2ocl.heads.layers.choose_layers`.
+        prompted: whether the pass is under an untrained prompt.
+        zoom: enlargement of the image's middle.
+        grid: patches are averaged over ``grid * grid`` cells.
+        blocks, per_head: arguments of :func:`avalanche_f2ocl.heads.layers.choose_layers`.
     """
 
     prompted: bool = False
@@ -78,7 +79,7 @@ VARIANTS: dict[str, tuple[tuple[Pass, ...], float]] = {
     "as recommended + prompted, enlarged 1.3": ((WHOLE, RECOMMENDED, Pass(True, 1.3)), 4),
     "as recommended, cells 3 x 3": ((WHOLE, Pass(True, 1.3, 3)), 4),
 }
-"""Passes and the power of the odds by which votes weigh."""
+"""Passes, and the power of the odds by which votes are weighted."""
 
 
 class Trial:
@@ -88,8 +89,8 @@ class Trial:
         backbone: the frozen ViT.
         images: ``(N, C, H, W)`` uint8.
         labels: ``(N,)`` int64, from 0.
-        held_out: share of each class's images that is predicted.
-        seed: of the split and of the prompt.
+        held_out: share of each class's images that is held out and predicted.
+        seed: seed of the split and of the prompt.
     """
 
     def __init__(self, backbone: PromptableViT, images: Tensor, labels: Tensor, held_out: float, seed: int) -> None:
@@ -108,12 +109,12 @@ class Trial:
         self.layers, self.heads = cache(self._layers), cache(self._heads)
 
     def use(self, prompt: Tensor | None, in_blocks: Callable[[], AbstractContextManager[None]]) -> None:
-        """Goes on under another prompt ``(1, L, D)``, or under what ``in_blocks()`` puts into the blocks."""
+        """From now on uses another prompt ``(1, L, D)``, or whatever ``in_blocks()`` puts into the blocks."""
         self.prompt, self.in_blocks = prompt, in_blocks
         self.layers, self.heads = cache(self._layers), cache(self._heads)
 
     def accuracy(self, passes: Sequence[Pass], power: float, prompted: float = 1.0) -> float:
-        """In per cent, of heads on all of the passes; ``prompted``: weight of the votes of those under the prompt."""
+        """Accuracy in per cent of heads on all passes; ``prompted`` is the weight of votes under the prompt."""
         scores, evidence = map(torch.cat, zip(*map(self.heads, passes), strict=True))
         halves = [prompted if chosen.prompted else 1.0 for chosen in passes for _ in self.heads(chosen)[1]]
         odds = (evidence / (1 - evidence)) ** power * torch.tensor(halves, dtype=torch.float64)
@@ -157,7 +158,7 @@ def load(arguments: list[str], precision: Precision) -> Loaded:
 
 
 def publish(results: Path, table: str, variants: Sequence[str]) -> None:
-    """Writes the table of what is there: means over seeds."""
+    """Writes the table of results so far: means over seeds."""
     found = {path.stem: json.loads(path.read_text()) for path in sorted((results / table).glob("*-s*.json"))}
     rows = []
     for variant in variants:
@@ -175,7 +176,7 @@ def publish(results: Path, table: str, variants: Sequence[str]) -> None:
 
 
 def run(doc: str, table: str, variants: Sequence[str], trials: Callable[[Loaded, int], dict[str, float]]) -> None:
-    """A command: ``trials`` of all data sets and seeds that have no file yet, and the table of their accuracies."""
+    """Runs ``trials`` of all data sets and seeds that have no file yet, and writes the table of their accuracies."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_data_arguments(parser)
     parser.add_argument("--seeds", nargs="+", type=int, default=[11, 12, 13])

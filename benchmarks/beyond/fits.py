@@ -1,4 +1,4 @@
-"""Photographs cropped as timm evaluates, squashed to squares, or padded to squares.
+"""Photographs cropped as timm does in evaluation, squashed to squares, or padded to squares.
 
     python -m benchmarks.beyond.fits --seeds 3 4 5 -- --dataset DIR/caltech101.zip --backbone vit_tiny_patch16_224 \\
         --weights FILE --image-size 112
@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def table(folder: Path, dataset: str) -> list[dict[str, str]]:
-    """A row for each method and way of fitting."""
+    """A row for each method and each way of fitting."""
     by_fit = {fit: load_runs(folder / fit) for fit in FITS}
     rows = []
     for method in METHODS:

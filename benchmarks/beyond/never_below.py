@@ -1,9 +1,9 @@
-"""Is what is recommended ever below a part of it, or below a frozen head? Eight streams, several seeds.
+"""Are the recommended settings ever below one of their parts or a frozen head? Eight streams, several seeds.
 
     python -m benchmarks.beyond.never_below --data-dir DIR --weights vit_tiny_patch16_224.safetensors --jobs 2
 
-``best()`` against the halves it consists of and against every frozen head, F2OCL against ViT-NCM, paired by test image
-and seed. The tables go to the top of benchmarks/README.md. Interrupted, it goes on where it stopped.
+It compares ``best()`` with its two halves and with every frozen head, and F2OCL with ViT-NCM, paired by test image
+and seed. The tables go to the top of benchmarks/README.md. If interrupted, the command continues where it stopped.
 """
 
 import argparse
@@ -28,7 +28,7 @@ TRAININGS = {
     "vit-ridge-cells": {},
     F2OCL: {"f2ocl": {"head_features": "z"}},
 }
-"""Trained method, and the heads that learn on the same training."""
+"""Trained methods, and the heads that learn in the same training."""
 RIVALS = ("vit-ridge-blocks", "prompted-half", "vit-ridge-cells", "vit-lda-layers", "vit-lda", "vit-ridge", NCM)
 """The first two are the halves of ``best()``: all blocks without prompts, and its prompted pass alone."""
 
@@ -67,7 +67,7 @@ def compared(runs: dict[str, Runs], method: str, rivals: tuple[str, ...]) -> lis
 
 
 def publish(results: Path, names: list[str]) -> None:
-    """The tables of what is there."""
+    """Writes the tables of results so far."""
     runs = {name: load_runs(results / TABLE / name) for name in names}
     texts = []
     for method, rivals in ((BEST, RIVALS), (F2OCL, (NCM, "f2ocl")), ("f2ocl", (NCM,))):

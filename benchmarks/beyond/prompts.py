@@ -1,10 +1,10 @@
-"""How the shared prompt could be trained: other prompts, more steps, with sums that are never stale.
+"""Other ways to train the shared prompt: other prompts and more steps, with sums that are never stale.
 
     python -m benchmarks.beyond.prompts --data-dir DIR --weights vit_tiny_patch16_224.safetensors
 
-The first mini-batches of a stream of groups train the prompt by the contrastive loss, until it stops as ``max_drift``
-says; then all training images are summed under what it has become, so that only its worth counts. Images, splits and
-heads are those of ``benchmarks.beyond.features``, heads as recommended.
+The first mini-batches of a stream of groups train the prompt by the contrastive loss, until ``max_drift`` stops it.
+Then all training images are summed under the final prompt, so that only the prompt's quality counts. Images and splits
+are those of ``benchmarks.beyond.features``, and the heads are the recommended ones.
 """
 
 from collections.abc import Iterator
@@ -34,8 +34,8 @@ class Training(NamedTuple):
     """How a prompt is trained.
 
     Attributes:
-        passes: optimiser steps on each mini-batch; 0 for none at all.
-        prefix: keys and values of the first five blocks in the place of tokens.
+        passes: optimiser steps on each mini-batch; 0 for no training.
+        prefix: whether to use keys and values of the first five blocks instead of prompt tokens.
         augmented: whether each pass sees the images cropped and mirrored anew.
         lr: step size.
     """
@@ -57,16 +57,16 @@ VARIANTS = {
     "prefix, lr=0.01": (Training(prefix=True, lr=0.01), 1.0),
     "prefix, three augmented passes, lr=0.01": (Training(3, True, True, 0.01), 1.0),
 }
-"""Training, and the weight of the prompted half's votes."""
+"""How the prompt is trained, and the weight of the prompted half's votes."""
 
 
 class Prompt:
-    """What is put into a forward pass, trained or not.
+    """A prompt or prefix for a forward pass, trained or not.
 
     Args:
-        backbone: of the pass.
-        prefix: keys and values of blocks, or else tokens.
-        seed: of the first values.
+        backbone: backbone of the pass.
+        prefix: whether it consists of keys and values of blocks; otherwise of tokens.
+        seed: seed of the initial values.
     """
 
     def __init__(self, backbone: PromptableViT, prefix: bool, seed: int) -> None:
@@ -77,11 +77,11 @@ class Prompt:
 
     @property
     def tokens(self) -> Tensor | None:
-        """For the pass's argument."""
+        """The prompt tokens to pass to the backbone; None for a prefix."""
         return None if self.prefix else self.values
 
     def in_blocks(self) -> AbstractContextManager[None]:
-        """While it lasts, the blocks have their prefixes."""
+        """A context in which the blocks have their prefixes."""
         values = self.values.to(self.backbone.dtype)
         return prefix_tuning(self.backbone.vit.blocks, dict(enumerate(values))) if self.prefix else nullcontext()
 
@@ -101,7 +101,7 @@ def grouped(rows: Tensor, seed: int, groups: int = 10, size: int = 10) -> Iterat
 
 
 def train(prompt: Prompt, images: Tensor, rows: Tensor, training: Training, seed: int) -> float:
-    """Trains in place on ``images (N, C, H, W)`` of the classes ``rows (N,)``; how far embeddings have moved in all."""
+    """Trains in place on ``images (N, C, H, W)`` of classes ``rows (N,)``; returns how far embeddings have moved."""
     optimizer, means = torch.optim.Adam([prompt.values], training.lr), ClassMeans(prompt.backbone.embed_dim)
     means.add_rows(int(rows.max()) + 1)
     augment = v2.Compose([v2.RandomResizedCrop(images.shape[-2:], scale=(0.6, 1.0)), v2.RandomHorizontalFlip()])

@@ -2,10 +2,10 @@
 
     python -m benchmarks.beyond.repetition --dataset digits --backbone micro_vit --groups 5 --seeds 3 4 5
 
-Each head learns the stream once, twice and three times; and once with every image followed by two copies under noise of
-deviation 3 of 255, as from a camera that stands still. "As new" is the same training where a copy counts as new
-evidence. Writes ``results/repetition/<dataset>.{json,csv,md}``, accuracy after all classes in per cent, means over
-seeds; the tables go into benchmarks/README.md. Other arguments: as the runner's.
+Each head learns the stream once, twice and three times, and once with every image followed by two copies with noise of
+standard deviation 3 of 255, as from a camera that stands still. "As new" is the same training, but copies count as new
+evidence. The command writes ``results/repetition/<dataset>.{json,csv,md}`` with the accuracy after all classes in per
+cent, as means over seeds; the tables go into benchmarks/README.md. Other arguments are those of the runner.
 """
 
 import argparse
@@ -55,7 +55,7 @@ def mini_batches(benchmark: CLScenario, copies: int = 0) -> Iterator[tuple[Tenso
 
 
 def accuracy(model: Any, benchmark: CLScenario) -> float:
-    """On all test images, in per cent."""
+    """Accuracy on all test images, in per cent."""
     right = []
     for experience in benchmark.test_stream:
         for images, labels, *_ in DataLoader(experience.dataset, batch_size=100):
@@ -69,7 +69,7 @@ def both(model: Any, benchmark: CLScenario) -> tuple[float, float]:
     for part in model.head.modules():
         if isinstance(part, DistinctCount):
             part.clear()
-    model.load_state_dict(model.state_dict())  # solves anew
+    model.load_state_dict(model.state_dict())  # solves again
     as_new = accuracy(model, benchmark)
     model.load_state_dict(learned)
     return counted, as_new

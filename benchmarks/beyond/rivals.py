@@ -3,8 +3,8 @@
     python -m benchmarks.beyond.rivals --data-dir DIR --weights vit_tiny_patch16_224.safetensors --jobs 2
 
 The streams are those of ``benchmarks.beyond.never_below``; on those without boundaries accuracy is measured at any
-time. Each method is a run of its own, so that its cost is its own. Interrupted, it goes on where it stopped. The tables
-go into benchmarks/README.md.
+time. Each method has a run of its own, so that its costs are not mixed with those of others. If interrupted, the
+command continues where it stopped. The tables go into benchmarks/README.md.
 """
 
 import argparse
@@ -32,7 +32,7 @@ EVERY = {"cifar100-long-tailed": 200, "cifar100-si-blurry": 2000}
 
 
 def publish(results: Path, names: list[str]) -> None:
-    """The tables of what is there: figures of merit, and costs, a row for each method, a column for each stream."""
+    """Writes tables of results so far, one of accuracies and one of costs: a row a method, a column a stream."""
     merit: dict[str, dict[str, str]] = {}
     costs: dict[str, dict[str, str]] = {}
     for stream in names:

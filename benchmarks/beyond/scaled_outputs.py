@@ -1,12 +1,13 @@
-"""What lifts ridge regression on frozen embeddings: the choice of its penalty, or the scaling of its outputs.
+"""Which makes ridge regression on frozen embeddings better, the choice of its penalty or the scaling of its outputs?
 
     python -m benchmarks.beyond.scaled_outputs --seeds 3 4 -- --dataset DIR/cifar100.zip \\
         --backbone vit_tiny_patch16_224 --weights FILE --image-size 112 --train-per-class 30 --test-per-class 10
 
 Everything after ``--`` goes to the runner. Four heads learn side by side from the same embeddings, without a
-projection: with the penalty of generalised cross-validation or of RanPAC's rule, and with outputs as they are or
-divided by their root mean square. Writes ``results/scaled_outputs/<dataset>.{json,csv,md}`` and the runs below it: mean
-A_n and F_n over seeds in per cent, and what scaling is worth with its paired 95 % interval over test images.
+projection: with the penalty of generalised cross-validation or of RanPAC's rule, and with outputs unscaled or
+divided by their root mean square. The command writes ``results/scaled_outputs/<dataset>.{json,csv,md}`` and the runs
+below it: mean A_n and F_n over seeds in per cent, and the gain from scaling with its paired 95 % interval over test
+images.
 docs/rivals.md shows the tables.
 """
 
@@ -46,7 +47,7 @@ def main() -> None:
 
 
 def table(folder: Path, dataset: str) -> list[dict[str, str]]:
-    """A row for each penalty and way with outputs."""
+    """A row for each penalty, with and without scaling."""
     runs = {method: records for (name, _, method, *_), records in load_runs(folder).items() if name == dataset}
     rows = []
     for penalty, rule in PENALTIES.items():

@@ -3,7 +3,8 @@
     python -m benchmarks.beyond.settings --data-dir DIR --weights vit_tiny_patch16_224.safetensors --jobs 2
 
 Each variant changes one setting. Test images are not looked at. The table goes into benchmarks/README.md: accuracy at
-the end, in per cent, means over seeds, and the mean over data sets. Interrupted, it goes on where it stopped.
+the end, in per cent, as means over seeds, and the mean over data sets. If interrupted, the command continues where it
+stopped.
 """
 
 import argparse
@@ -81,14 +82,14 @@ def main() -> None:
 
 
 def publish(results: Path) -> None:
-    """The table of what is there."""
+    """Writes the table of results so far."""
     rows = []
     for variant in VARIANTS:
         runs = load_runs(results / TABLE / variant)
         means = {name: mean(r["A_last"] for r in records) for (name, *_), records in runs.items()}
         if means:
             figures = {name: f"{means[name]:.2f}" if name in means else "-" for name in DATASETS}
-            # Over fewer data sets a mean could not be compared with those of other rows.
+            # A mean over fewer data sets could not be compared with those of other rows.
             whole = len(means) == len(DATASETS)
             rows.append({"variant": variant, **figures, "mean": f"{mean(means.values()):.2f}" if whole else "-"})
     if not rows:

@@ -1,10 +1,11 @@
-"""What the head's sums lose because prompts move while they accumulate.
+"""How much accuracy the head's sums lose because prompts move while the sums accumulate.
 
     python -m benchmarks.beyond.stale_sums --dataset digits --backbone micro_vit --groups 5 --seeds 3 4 5
 
-After the stream the training mini-batches are encoded again under the prompts as they are then, and a fresh head learns
-from them: an oracle, which has to keep the images. Writes ``results/stale_sums/<dataset>.{json,csv,md}``, A_n in per
-cent, means over seeds; the tables go into benchmarks/README.md. Other arguments: as the runner's.
+After the stream the training mini-batches are encoded again under the final prompts, and a fresh head learns from them.
+This is an oracle, since it has to keep the images. The command writes ``results/stale_sums/<dataset>.{json,csv,md}``
+with A_n in per cent, as means over seeds; the tables go into benchmarks/README.md. Other arguments are those of the
+runner.
 """
 
 import argparse
@@ -39,7 +40,7 @@ HEADS = {"ncm": {}, "ridge, ensemble": {"head": "ridge", "head_features": "ensem
 
 
 def refresh(strategy: F2OCLStrategy, benchmark: CLScenario) -> None:
-    """Gives the model a head that has seen the same mini-batches under the prompts as they are now."""
+    """Gives the model a head that has seen the same mini-batches under the present prompts."""
     model = strategy.model
     head = make_head(model.config, model.plan.widths, model.config.seed)
     head.add_rows(len(model.class_ids))
@@ -54,7 +55,7 @@ def refresh(strategy: F2OCLStrategy, benchmark: CLScenario) -> None:
 
 
 def measure(args: argparse.Namespace, options: dict) -> tuple[float, float]:
-    """A_n with the sums of the stream, and with those of the end."""
+    """A_n with the sums of the stream, and with sums made at its end."""
     benchmark, vit = make_stream(args), load_vit(args.backbone, args.weights, args.image_size)
     evaluator = EvaluationPlugin(*f2ocl_metrics())
     options = {"seed": args.seed, "device": args.device, **args.options, **options}

@@ -1,10 +1,10 @@
-"""The step size of every method that trains, on held-out training images: the same sizes, images and passes for all.
+"""The search for the step size of every method that trains, with the same sizes, images and passes for all.
 
     python -m benchmarks.beyond.step_sizes --data-dir DIR --weights vit_tiny_patch16_224.safetensors
 
-Streams of groups, mini-batches of ten, one pass; accuracy over all classes at the end. Test images are not looked at.
-The size with the best mean over the data sets goes into ``benchmarks.runs.methods``. Runs follow each other in one
-process. Interrupted, it goes on where it stopped.
+Streams have groups of classes, mini-batches of ten and one pass; the result is the accuracy on held-out training images
+over all classes at the end. Test images are not looked at. The size with the best mean over the data sets goes into
+``benchmarks.runs.methods``. All runs are made in one process. If interrupted, the command continues where it stopped.
 """
 
 import argparse
@@ -45,14 +45,14 @@ def main() -> None:
 
 
 def publish(results: Path) -> None:
-    """The table of what is there."""
+    """Writes the table of results so far."""
     found = {float(path.name): load_runs(path) for path in (results / TABLE).iterdir() if path.is_dir()}
     rows = []
     for method in METHODS:
         for step, runs in sorted(found.items()):
             figures = {name: mean(r["A_last"] for r in rs) for (name, _, m), rs in runs.items() if m == method}
             if figures:
-                # Over fewer data sets a mean could not be compared with those of other rows.
+                # A mean over fewer data sets could not be compared with those of other rows.
                 whole = mean(figures.values()) if len(figures) == len(IMAGES) else None
                 shown = {name: figures.get(name) for name in IMAGES} | {"mean": whole}
                 cells = {name: "-" if value is None else f"{value:.2f}" for name, value in shown.items()}

@@ -1,8 +1,8 @@
-"""Accuracy on the classes seen so far, as groups of CIFAR-100 arrive: the README's picture, from runs that are there.
+"""Accuracy on the classes seen so far, as groups of CIFAR-100 arrive: the README's picture, from existing runs.
 
     python -m benchmarks.beyond.stream_curves
 
-100 training and 30 test images a class, ViT-Ti at 112 px, mean over seeds. Writes
+It uses 100 training and 30 test images a class, a ViT-Ti at 112 px, and means over seeds. It writes
 ``results/stream_curves/cifar100.{json,csv,md,png}``.
 """
 
@@ -25,7 +25,7 @@ CURVES = {
     "L2P, masked": ("table1-small", "l2p-mask"),
     "ER, 500 images kept": ("table1-small", "er500"),
 }
-"""Folder of the runs and method, by name in the picture."""
+"""Folder of the runs, and the method, by the name in the picture."""
 
 
 def seen_so_far(records: list[dict]) -> np.ndarray:

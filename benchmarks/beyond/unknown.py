@@ -1,13 +1,14 @@
-"""How well images of classes that were never learned are told from known ones: AUROC, and FPR at 95 % TPR.
+"""How well images of unlearned classes are distinguished from known ones: AUROC, and FPR at 95 % TPR.
 
     python -m benchmarks.beyond.unknown --data-dir DIR --weights vit_tiny_patch16_224.safetensors
     python -m benchmarks.beyond.unknown --data-dir DIR --weights FILE --search      # how the score was chosen
 
-A seed draws half of a data set's classes. Their training images are learned in five groups, mini-batches of ten, each
-image once. Their test images are to be told from those of the other half (``other classes``), from traffic signs and
-from digits. Cells: AUROC / per cent of unknown images taken for known where 95 % of known ones are. ``lost``: per cent
-of known test images that ``reject=0.05`` loses, its threshold learned on the stream. ``--search`` compares scores on
-a quarter of the training images, held out. ``--best`` runs the whole recommended model beside them.
+A seed draws half of a data set's classes. Their training images are learned in five groups, in mini-batches of ten,
+each image once. Their test images have to be distinguished from those of the other half (``other classes``), from
+traffic signs and from digits. Cells: AUROC / per cent of unknown images that are accepted at the threshold that accepts
+95 % of known ones. ``lost``: per cent of known test images that ``reject=0.05`` rejects, with a threshold learned on
+the stream. ``--search`` compares scores on a quarter of the training images, held out. ``--best`` also runs the whole
+recommended model.
 """
 
 import argparse
@@ -40,7 +41,7 @@ from benchmarks.runs.tables import insert, write_rows
 DATASETS = ("caltech101", "cifar100", "pacs")
 FAR = ("traffic_signs", "digits")
 WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0, 2.0)
-"""Of the distance, that are tried."""
+"""Weights of the distance that are tried."""
 Score = Callable[[Encoded], Tensor]
 _FAR: dict[str, Encoded] = {}
 
@@ -57,7 +58,7 @@ def auroc(known: Tensor, unknown: Tensor) -> float:
 
 
 def false_positives(known: Tensor, unknown: Tensor) -> float:
-    """The share of unknown images whose score is at least that which 95 % of known ones reach.
+    """The share of unknown images whose score is at least the score that 95 % of known images reach.
 
     Example:
         >>> false_positives(torch.arange(100.0), torch.tensor([3.0, 50.0]))
@@ -67,7 +68,7 @@ def false_positives(known: Tensor, unknown: Tensor) -> float:
 
 
 def familiarity_of(train: Encoded, order: Tensor, parts: str) -> Familiarity:
-    """After a stream, on embeddings ``"q"`` or ``"qz"``."""
+    """The familiarity after a stream, on embeddings ``"q"`` or ``"qz"``."""
     familiarity = Familiarity(train.q.shape[1], len(parts))
     familiarity.add_rows(int(train.labels.max()) + 1)
     for number, rows in enumerate(order.split(10), start=1):
@@ -124,7 +125,7 @@ def candidates(train: Encoded, order: Tensor) -> dict[str, Score]:
 
 
 def halves(train: Encoded, test: Encoded, seed: int) -> tuple[Encoded, Encoded, Encoded]:
-    """Training images of half of the classes, numbered anew, their test images, and test images of the others."""
+    """Training images of half of the classes, renumbered, their test images, and test images of the other classes."""
     chosen = half_of(int(train.labels.max()) + 1, seed)
     own, theirs = torch.isin(train.labels, chosen), torch.isin(test.labels, chosen)
     learned = train.of(own)
@@ -146,7 +147,7 @@ def far_images(args: argparse.Namespace) -> dict[str, Encoded]:
 
 
 def figures(score: Callable[[str], Tensor], unknown: dict[str, str]) -> dict[str, list[float]]:
-    """AUROC and false positives by kind of unknown images; ``score`` takes a name of images."""
+    """AUROC and false positives by kind of unknown images; ``score`` takes the name of a set of images."""
     known = score("known")
     scored = {kind: score(name) for kind, name in unknown.items()}
     return {kind: [round(auroc(known, own), 5), round(false_positives(known, own), 5)] for kind, own in scored.items()}

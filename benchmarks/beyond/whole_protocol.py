@@ -2,9 +2,9 @@
 
     python -m benchmarks.beyond.whole_protocol --data-dir DIR --weights vit_tiny_patch16_224.safetensors --jobs 2
 
-F2OCL and all at 224 px are tested once, at the end, which halves the forward passes: no forgetting is measured there.
-Runs take a third of the time in bfloat16, where the CPU multiplies it. Interrupted, it goes on where
-it stopped.
+F2OCL and all runs at 224 px are tested only once, at the end, which halves the forward passes, so their forgetting is
+not measured. Runs take a third of the time in bfloat16 if the CPU multiplies it in hardware. If interrupted, the
+command continues where it stopped.
 """
 
 import argparse
@@ -25,12 +25,12 @@ HEADS = {
     "vit-lda-layers": {"head": "lda", "head_features": "layers"},
 }
 SIDE_HEADS = {FROZEN: HEADS, "f2ocl-either": {"f2ocl": {"head_features": "z"}}}
-"""Heads that learn beside a method's own, from the same passes."""
+"""Heads that learn alongside a method's own head, from the same passes."""
 RUNS = {
     112: [(FROZEN, (3, 4, 5), True), ("f2ocl-best", (3,), True), ("f2ocl-either", (3,), False)],
     224: [(FROZEN, (3,), False), ("f2ocl-best", (3,), False)],
 }
-"""Method, seeds, and whether all groups so far are tested after each one, by image size."""
+"""By image size: method, seeds, and whether all groups so far are tested after each group."""
 
 
 def main() -> None:
@@ -60,12 +60,12 @@ def main() -> None:
 
 
 def publish(results: Path) -> None:
-    """The table of what is there, best method first."""
+    """Writes the table of results so far, best method first."""
     rows = []
     for size in RUNS:
         found = {method: records for (_, _, method), records in load_runs(results / TABLE / str(size)).items()}
         for record in chain(*found.values()):
-            # Classes have equally many test images: the mean over groups is that over images.
+            # All classes have the same number of test images, so the mean over groups is that over images.
             record |= {} if "A_n" in record else {"A_n": record["A_last"], "F_n": None}
         for method in sorted(found, key=lambda name: -found[name][0]["A_n"]):
             records = found[method]
