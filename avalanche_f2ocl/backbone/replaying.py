@@ -13,10 +13,10 @@ from avalanche_f2ocl.backbone.cuda_graphs import CapturedCalls
 
 
 class ReplayingModule(nn.Module):
-    """Runs passes through its ViT, or replays them where they were captured.
+    """Runs passes through its ViT, or replays them if they were captured.
 
     Attributes:
-        vit: what the passes go through; where its weights move, what was captured is dropped.
+        vit: the ViT; when its weights move, captured passes are dropped.
     """
 
     vit: VisionTransformer
@@ -32,7 +32,7 @@ class ReplayingModule(nn.Module):
         replay: bool,
     ) -> tuple[Tensor, ...]:
         tensors = (tokens,) if prompts is None else (tokens, prompts)
-        # Without prompts a gradient can be wanted, too: by hooks that put prefixes into the blocks.
+        # Without prompts a gradient may be needed, too, by hooks that put prefixes into the blocks.
         learns = torch.is_grad_enabled() and (prompts is None or prompts.requires_grad)
         with gradient_attention(tokens) if learns and not self._compiled else nullcontext():
             if replay and self._captured is not None and self._captured.device_type == tokens.device.type:
@@ -41,7 +41,7 @@ class ReplayingModule(nn.Module):
 
     @contextmanager
     def forgetting_passes(self) -> Iterator[None]:
-        """At its end, what replayed passes keep of a mini-batch is forgotten, and their gradients are lost."""
+        """A context at whose end replayed passes drop what they keep of a mini-batch, including their gradients."""
         try:
             yield
         finally:

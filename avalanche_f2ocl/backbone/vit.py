@@ -1,4 +1,4 @@
-"""A frozen ViT that takes prompts among its tokens."""
+"""A frozen ViT that takes prompts as additional tokens."""
 
 from collections.abc import Sequence
 from copy import deepcopy
@@ -35,40 +35,44 @@ from avalanche_f2ocl.safe_file import tensors_sha256
 
 
 class PromptableViT(ReplayingModule):
-    """Wraps a ViT of timm's: images and prompts in, one embedding per image out.
+    """Wraps a ViT of timm's, which turns images and prompts into one embedding per image.
 
-    The ViT is frozen (``requires_grad_(False)`` and always in evaluation mode), its classifier unused.
-    Prompts stand between the prefix tokens (CLS, registers) and the patches. Without prompts the
-    embedding is the stock model's.
+    The ViT is frozen (``requires_grad_(False)`` and always in evaluation mode), and its classifier is not used.
+    Prompts stand between the prefix tokens (class token, registers) and the patches. Without prompts the
+    embedding is the one that timm's own model gives.
 
     Args:
-        vit: of timm's classes ``VisionTransformer`` or ``Eva``; frozen in place.
-        readout: ``"auto"``, as the stock model pools its own tokens; ``"cls"``, ``"prompt"`` (CLS where there is no
-            prompt) or ``"patch"``, after the last norm.
+        vit: a ViT of timm's classes ``VisionTransformer`` or ``Eva``; it is frozen in place.
+        readout: which outputs after the last norm give the embedding: ``"auto"``, those that timm's own model pools,
+            prompts left out; ``"cls"``, the class token; ``"prompt"``, the mean over prompts (the class token where
+            there is no prompt); ``"patch"``, the mean over patches.
         prompt_position: ``"none"``, or ``"cls"`` to add the class token's position embedding to prompts.
-        normalise: ``"backbone"``, mean and deviation from the ViT's configuration, or ``"unit"``, [0, 1].
+        normalise: ``"backbone"``, by mean and standard deviation of the ViT's configuration, or ``"unit"``, not at all,
+            which leaves images in [0, 1].
         inputs: ``"auto"`` or ``"normalised"``, see :func:`avalanche_f2ocl.checks.check_images`.
         fit: how images become squares, see :class:`avalanche_f2ocl.image_fit.ImageFit`; the share that a crop keeps and
             the interpolation are the backbone's own.
-        precision: of weights and tokens, ``"float32"``; ``"bfloat16"``, in a copy of the ViT; or ``"auto"``, see
-            :func:`avalanche_f2ocl.backbone.devices.working_dtype`. Embeddings are float32 either way.
-        device: where it is going to run, by which ``"auto"`` goes; default where the ViT is.
-        capture: whether passes that may be replayed become CUDA graphs: ``"auto"``, on CUDA; True, or else an error.
-        compile: whether to compile the ViT's blocks, in place; needs a C++ compiler, and a minute at the first pass.
+        precision: precision of weights and tokens: ``"float32"``; ``"bfloat16"``, in a copy of the ViT; or ``"auto"``,
+            see :func:`avalanche_f2ocl.backbone.devices.working_dtype`. Embeddings are float32 in any case.
+        device: device that the ViT will run on, on which ``"auto"`` depends; by default the ViT's present device.
+        capture: whether passes that may be replayed become CUDA graphs: ``"auto"``, if the device is CUDA and the
+            capture succeeds; True, and an error if that is not possible; False, never.
+        compile: whether to compile the ViT's blocks, in place; this needs a C++ compiler, and a minute at the first
+            pass.
 
     Attributes:
         embed_dim: length D of the embedding.
-        image_size: side S of the square image the ViT takes, in pixels.
-        readout: as given, or what ``"auto"`` is here, see
+        image_size: side S of the square image that the ViT takes, in pixels.
+        readout: the given readout, or the one that ``"auto"`` stands for, see
             :func:`avalanche_f2ocl.backbone.families.stock_readout`.
-        has_class_token: whether the ViT has one.
+        has_class_token: whether the ViT has a class token.
         name: architecture and tag of the ViT's configuration.
-        dtype: of weights and tokens.
-        weights: the ViT as it came, in its own precision.
-        options: what it was made with, by name.
+        dtype: dtype of weights and tokens.
+        weights: the ViT as it was given, in its own precision.
+        options: the options that it was made with, by name.
 
     Raises:
-        ValueError: an option that is not allowed, or that needs a class token the ViT does not have.
+        ValueError: an option is not allowed, or it needs a class token that the ViT does not have.
 
     Example:
         >>> from avalanche_f2ocl.backbone.load import load_backbone
@@ -109,7 +113,7 @@ class PromptableViT(ReplayingModule):
             raise ValueError(f"readout={readout!r}: this backbone has no class token; allowed are 'auto' and 'patch'")
         if prompt_position == "cls" and (not self.has_class_token or vit.no_embed_class or vit.pos_embed is None):
             raise ValueError("prompt_position='cls': this backbone's class token has no position; allowed is 'none'")
-        self._weights = (vit.requires_grad_(False).eval(),)  # in a tuple: no part of the module
+        self._weights = (vit.requires_grad_(False).eval(),)  # in a tuple, so that it is no part of the module
         device = torch.device(device or next(vit.parameters()).device)
         if capture is True and device.type != "cuda":
             raise ValueError(f"capture=True needs CUDA: on device {str(device)!r} allowed are 'auto' and False")
@@ -129,7 +133,7 @@ class PromptableViT(ReplayingModule):
         self.name = ".".join(filter(None, [cfg.get("architecture") or type(vit).__name__, cfg.get("tag")]))
 
     CHOICES = choices(__init__)
-    """What is allowed, by option."""
+    """The allowed values by option."""
 
     @classmethod
     def load(
@@ -139,17 +143,30 @@ class PromptableViT(ReplayingModule):
         image_size: int | None = None,
         **options: Any,
     ) -> Self:
-        """Loads a ViT (see :func:`avalanche_f2ocl.backbone.load_vit`) and wraps it with ``options``."""
+        """Loads a ViT and wraps it.
+
+        Args:
+            backbone, weights, image_size: see :func:`avalanche_f2ocl.backbone.load_vit`.
+            **options: options of this class.
+
+        Raises:
+            TypeError, ValueError: the backbone or an option is not allowed.
+            OSError: the weights could not be loaded.
+
+        Example:
+            >>> PromptableViT.load("micro_vit", readout="patch").readout
+            'patch'
+        """
         return cls(load_vit(backbone, weights, image_size), **options)
 
     @property
     def device(self) -> torch.device:
-        """Where the ViT is."""
+        """The device of the ViT."""
         return next(self.vit.parameters()).device
 
     @property
     def image_fit(self) -> ImageFit:
-        """How images become squares: for :func:`avalanche_f2ocl.datasets.load` to decode them so."""
+        """How images become squares; :func:`avalanche_f2ocl.datasets.load` takes it as ``fit``."""
         return self.prepare.fit
 
     @property
@@ -158,18 +175,23 @@ class PromptableViT(ReplayingModule):
 
     @cached_property
     def checksum(self) -> str:
-        """SHA-256 of the weights as they came: the same for the same backbone, wherever it was loaded from."""
+        """SHA-256 of the weights as given: the same for the same backbone, wherever it was loaded from."""
         return tensors_sha256(self.weights.state_dict())
 
     def train(self, mode: bool = True) -> "PromptableViT":
-        """Stays in evaluation mode: a frozen backbone has no dropout."""
+        """Stays in evaluation mode, since a frozen backbone has no dropout."""
         return super().train(False)
 
     @torch.no_grad()
     def tokens(self, images: Tensor, zoom: float = 1.0) -> Tensor:
-        """Images ``(B, C, H, W)`` to the blocks' input ``(B, T, D)``, the same for every prompt.
+        """Turns images into the blocks' input, which is the same for every prompt.
 
-        ``zoom``: the middle 1 / zoom of each side is enlarged to the whole.
+        Args:
+            images: ``(B, C, H, W)``, uint8 or floats in [0, 1].
+            zoom: the middle 1 / zoom of each side is enlarged to the whole image; 1 for no enlargement.
+
+        Returns:
+            ``(B, T, D)``.
         """
         vit = self.vit
         x = vit._pos_embed(vit.patch_embed(enlarged(self.prepare(images), zoom).to(self.dtype)))
@@ -181,13 +203,13 @@ class PromptableViT(ReplayingModule):
 
         Args:
             tokens: ``(B, T, D)`` from :meth:`tokens`.
-            prompts: ``(B, L, D)``, or ``(1, L, D)`` for one prompt for all; gradients flow to it.
-            replay: whether the pass may be replayed as a CUDA graph: for training, whose mini-batches have one shape.
-                Not where hooks of the ViT depend on anything but the pass's arguments, nor where gradients are taken
-                of more than the latest pass.
+            prompts: ``(B, L, D)``, or ``(1, L, D)`` for one prompt for all images; gradients flow to them.
+            replay: whether the pass may be replayed as a CUDA graph, as in training, where mini-batches have the same
+                shape. Do not set it if hooks of the ViT depend on anything but the pass's arguments, or if more than
+                the latest pass is differentiated.
 
         Returns:
-            ``(B, D)``.
+            Embeddings ``(B, D)`` float32.
         """
         (z,) = self._run("tokens", self._encode_tokens, tokens, prompts, replay)
         return z
@@ -200,15 +222,15 @@ class PromptableViT(ReplayingModule):
         grid: int = 1,
         replay: bool = False,
     ) -> tuple[Tensor, Tensor]:
-        """The same, and what blocks put out on the way, from one forward pass.
+        """Embeds tokens under prompts, and also gives the outputs of blocks, from one forward pass.
 
         Args:
-            tokens, prompts, replay: as :meth:`encode_tokens`.
-            blocks: indices of the blocks, ascending; default all.
-            grid: patches are averaged over ``grid * grid`` cells.
+            tokens, prompts, replay: those of :meth:`encode_tokens`.
+            blocks: indices of the blocks, ascending; by default all blocks.
+            grid: patches are averaged over ``grid * grid`` cells of the image.
 
         Returns:
-            The embedding ``(B, D)``, and the blocks' outputs ``(B, blocks, K, D)``: the class token (where the ViT
+            The embedding ``(B, D)``, and the blocks' outputs ``(B, blocks, K, D)``: the class token (if the ViT
             has one) and the means over the patches of each cell, row by row.
         """
         chosen = tuple(range(len(self.vit.blocks)) if blocks is None else blocks)
@@ -228,16 +250,24 @@ class PromptableViT(ReplayingModule):
         return read_out(self.vit, x, length, self.readout), layers
 
     def _insert(self, tokens: Tensor, prompts: Tensor | None) -> tuple[Tensor, int]:
-        """The tokens with the prompts among them, and the prompts' number."""
+        """The tokens with prompts inserted, and the number of prompts."""
         if prompts is None:
             return tokens, 0
         return insert_prompts(self.vit, tokens, prompts, self.prompt_position), prompts.shape[1]
 
     @torch.no_grad()
     def query(self, images: Tensor, tokens: Tensor, replay: bool = False) -> Tensor:
-        """The unprompted embedding q, ``(B, D)``, of images whose tokens are known already."""
+        """The unprompted embeddings q, ``(B, D)``, of images whose tokens are already known."""
         return self.encode_tokens(tokens, replay=replay)
 
     def encode(self, images: Tensor, prompts: Tensor | None = None) -> Tensor:
-        """``f(x)`` or ``f(x, p)``: images ``(B, C, H, W)`` and prompts as above to ``(B, D)``."""
+        """Embeds images: ``f(x)`` without prompts, ``f(x, p)`` with prompts.
+
+        Args:
+            images: ``(B, C, H, W)``, uint8 or floats in [0, 1].
+            prompts: ``(B, L, D)``, or ``(1, L, D)`` for one prompt for all images.
+
+        Returns:
+            Embeddings ``(B, D)`` float32.
+        """
         return self.encode_tokens(self.tokens(images), prompts)

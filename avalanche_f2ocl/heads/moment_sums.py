@@ -1,4 +1,4 @@
-"""Class sums and the second moment over all classes, with samples that come and go."""
+"""Class sums and the second moment over all classes, to which samples are added and from which they are taken."""
 
 from typing import ClassVar
 
@@ -12,33 +12,33 @@ from avalanche_f2ocl.state.rows import add_to_rows
 
 
 class MomentSums(ClassMeans):
-    """Float64 sums over the stream, so that what is solved from them is that of the full data.
+    """Float64 sums over the stream, from which the same solution follows as from the full data.
 
-    Neither the order of the samples nor the cut into mini-batches matters. Nothing is kept per sample; memory is
+    Neither the order of the samples nor their division into mini-batches matters. Nothing is kept per sample; memory is
     ``8 P**2`` bytes and 64 KiB, and ``8 P`` bytes a class, for P features.
 
-    An image that comes again adds to the sums like any other, but is no new evidence of how far they can be trusted:
-    what is chosen from the sums goes by the number of different images.
+    An image that comes again adds to the sums like any other, but it is no new evidence of how reliable the sums are.
+    Choices made from the sums, such as that of a penalty, therefore use the number of different images.
 
-    A class that is forgotten takes the part of its mean along. What its samples scattered around it stays in the
-    moment, where it cannot be told from the other classes'.
+    When a class is forgotten, the part of its mean is taken out of the moment. The scatter of its samples around the
+    mean stays in the moment, where it cannot be separated from that of other classes.
 
     Args:
         dim: length F of the vectors.
-        projection: makes P features of the vectors; None, the vectors are the features.
+        projection: makes P features of the vectors; None if the vectors are the features.
 
     Attributes:
         moment: sum of ``x x^T`` over the features x of all samples, ``(P, P)`` float64.
-        total: samples in it, int64.
-        distinct: counts the different images among them.
-        projection: the same.
+        total: number of samples in the moment, int64.
+        distinct: estimates the number of different images among them.
+        projection: the projection, or None.
     """
 
     moment: Tensor
     total: Tensor
     feature_sums: Tensor
     removes: ClassVar[bool] = True
-    """Whether samples can be taken out again: not where it depends on their order."""
+    """Whether samples can be taken out again, which is not possible if the head depends on their order."""
 
     def __init__(self, dim: int, projection: RandomProjection | None = None) -> None:
         super().__init__(dim)
@@ -54,11 +54,11 @@ class MomentSums(ClassMeans):
         self._waiting_out: list[Tensor] = []
 
     def features(self, vectors: Tensor) -> Tensor:
-        """``(B, F)`` to ``(B, P)`` float64."""
+        """The features of vectors: ``(B, F)`` to ``(B, P)`` float64."""
         return (vectors if self.projection is None else self.projection(vectors)).double()
 
     def terms(self, features: Tensor, rows: Tensor) -> Tensor:
-        """Whose products the moment sums, ``(B, P)``; asked for before the sums know of ``features (B, P)``."""
+        """The terms ``(B, P)`` whose products the moment sums; computed before ``features (B, P)`` are added."""
         return features
 
     def add_samples(
@@ -67,10 +67,13 @@ class MomentSums(ClassMeans):
         """Adds ``vectors (B, F)`` of the classes ``rows (B,)`` int64; returns their features ``(B, P)``.
 
         Args:
-            images: ``(B, C, H, W)``, what the vectors are of, to find copies by; None if there are none.
-            codes: of the images, where they are known, see :func:`avalanche_f2ocl.state.distinct.image_codes`.
+            vectors: ``(B, F)``.
+            rows: rows of the samples' classes, ``(B,)`` int64.
+            images: the images that the vectors were made from, ``(B, C, H, W)``, by which copies are found; None if
+                there are none.
+            codes: codes of the images, if they are known, see :func:`avalanche_f2ocl.state.distinct.image_codes`.
         """
-        self.outdated()  # first: whatever fails, nothing stale stays
+        self.outdated()  # first, so that nothing stale stays if the rest fails
         if self.projection is not None:
             self.projection.see(vectors)
         features = self.features(vectors)
@@ -88,21 +91,21 @@ class MomentSums(ClassMeans):
         return features
 
     def outdated(self) -> None:
-        """The sums change: what was made from them is forgotten."""
+        """Called when the sums change: drops everything that was made from them."""
 
     def remove_samples(
         self, vectors: Tensor, rows: Tensor, images: Tensor | None = None, codes: Tensor | None = None
     ) -> None:
-        """Takes a mini-batch that :meth:`add_samples` added out again; arguments as there.
+        """Takes out a mini-batch that :meth:`add_samples` added, with the same arguments.
 
         Raises:
             TypeError: the head depends on the order of its samples.
-            ValueError: the images are known, and not all of them have been learned; nothing has changed.
+            ValueError: the images are given, and not all of them have been learned; nothing has changed.
         """
         if not self.removes:
             raise TypeError(f"{type(self).__name__} depends on the order of its samples: none can be taken out again")
         codes = image_codes(images) if codes is None and images is not None else codes
-        if codes is not None and self.distinct.total() == self.total_now():  # files of version 0.1 have not counted
+        if codes is not None and self.distinct.total() == self.total_now():  # version 0.1 did not count images
             self.distinct.remove(codes)
         self.outdated()
         features = self.features(vectors)
@@ -119,7 +122,7 @@ class MomentSums(ClassMeans):
         self.total -= len(features)
 
     def add_sums(self, features: Tensor, rows: Tensor) -> None:
-        """Adds ``features (B, P)`` to the sums of the classes ``rows (B,)`` that they have beside the vectors' own."""
+        """Adds ``features (B, P)`` to the further sums of the classes ``rows (B,)``, besides those of the vectors."""
         if self.projection is not None:
             add_to_rows(self.feature_sums, rows, features)
 
@@ -128,7 +131,7 @@ class MomentSums(ClassMeans):
         self.total += len(terms)
 
     def moment_now(self) -> Tensor:
-        """The moment with what waits in a block; not to be changed."""
+        """The moment, including samples that wait in an undo block; do not change it in place."""
         moment = self.moment
         for terms, sign in ((self._waiting or [], 1), (self._waiting_out, -1)):
             if terms:
@@ -137,11 +140,11 @@ class MomentSums(ClassMeans):
         return moment
 
     def total_now(self) -> Tensor:
-        """The samples with what waits in a block, int64."""
+        """The number of samples, including those that wait in an undo block, int64."""
         return self.total + sum(map(len, self._waiting or ())) - sum(map(len, self._waiting_out))
 
     def problem(self) -> tuple[Tensor, Tensor, Tensor]:
-        """The moment, its samples and distinct images, as a head solves for them."""
+        """The moment and its numbers of samples and of different images, which a head is solved from."""
         total = self.total_now()
         distinct = (total - self.distinct.total() + self.distinct.estimate()).clamp(min=1)
         # How often an image has come, in tenths: the estimate is not exact, and a stream without copies is common.
@@ -150,11 +153,11 @@ class MomentSums(ClassMeans):
         return self.moment_now(), total, (total / times).clamp(min=1)
 
     def moments(self) -> dict[str, tuple[str, str]]:
-        """Names of the moments, and of the sums and counts by class that each of them has."""
+        """Names of the moments, and for each moment the names of its sums and counts by class."""
         return {"moment": (self.feature_sums_name, "counts")}
 
     def moments_without(self, rows: Tensor) -> dict[str, Tensor]:
-        """The moments less the parts of the means of ``rows (R,)``: all there is of a class with one sample."""
+        """The moments without the parts of the means of ``rows (R,)``, which are all of a class with one sample."""
         result = {}
         for name, (sums_name, counts_name) in self.moments().items():
             sums, counts = getattr(self, sums_name)[rows], getattr(self, counts_name)[rows]
@@ -170,7 +173,7 @@ class MomentSums(ClassMeans):
         self.outdated()
 
     def clear(self) -> None:
-        """Nothing has been learned any more."""
+        """Resets the sums, as if nothing had been learned."""
         for name in self.moments():
             getattr(self, name).zero_()
         self.total.zero_()
@@ -178,7 +181,7 @@ class MomentSums(ClassMeans):
         if self.projection is not None:
             self.projection.clear()
 
-    # The moment is too large to be noted at every step: inside an Undo block what it gains waits for the end.
+    # The moment is too large to be noted at every step, so inside an Undo block additions wait until the end.
     def begin_block(self) -> None:
         self._waiting = []
 

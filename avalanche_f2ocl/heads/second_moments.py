@@ -1,4 +1,4 @@
-"""Linear classifiers that are solved from class sums and the second moment, as LDA and ridge regression are."""
+"""Linear classifiers that are solved from class sums and the second moment, such as LDA and ridge regression."""
 
 from abc import abstractmethod
 
@@ -14,16 +14,16 @@ from avalanche_f2ocl.state.rows import move_only
 
 
 class SecondMomentHead(MomentSums):
-    """A linear classifier solved from sums over the stream, when a prediction is asked for after an update.
+    """A linear classifier that is solved from sums over the stream, at the first prediction after an update.
 
-    A solution that is current goes with the ``state_dict``: what is loaded with one predicts at once.
+    The ``state_dict`` includes a current solution, so that a loaded head predicts at once.
 
     Args:
-        dim, projection: those of :class:`avalanche_f2ocl.heads.moment_sums.MomentSums`, which says what is summed.
+        dim, projection: those of :class:`avalanche_f2ocl.heads.moment_sums.MomentSums`, which describes the sums.
     """
 
     FACTS = 0
-    """Numbers that a solution has beside its tensors."""
+    """Number of further numbers that a solution has besides its tensors."""
     at_once = False
     count_power = 2
     hold_growth = 1.1
@@ -34,19 +34,22 @@ class SecondMomentHead(MomentSums):
 
     @abstractmethod
     def settings(self) -> Settings:
-        """What is solved for: a saved solution is of use to a head of the same settings only."""
+        """The settings of the solution; a saved solution can only be used by a head with the same settings."""
 
     @abstractmethod
     def solve(self, moment: Tensor, total: Tensor, distinct: Tensor) -> Solution:
-        """From class sums, moment, its samples and distinct images."""
+        """Solves from the class sums, the moment and its numbers of samples and different images."""
 
     def advance(self, solution: Solution, features: Tensor, rows: Tensor) -> Solution | None:
-        """The solution with ``features (B, P)`` of classes ``rows (B,)``, which are in the sums; None to solve anew."""
+        """The solution updated with ``features (B, P)`` of classes ``rows (B,)``; None if it must be solved again.
+
+        The sums already include these samples.
+        """
         return None
 
     @torch.no_grad()
     def update(self, vectors: Tensor, rows: Tensor, images: Tensor | None = None, codes: Tensor | None = None) -> None:
-        """Adds a mini-batch; arguments as :meth:`avalanche_f2ocl.heads.moment_sums.MomentSums.add_samples`."""
+        """Adds a mini-batch, see :meth:`avalanche_f2ocl.heads.moment_sums.MomentSums.add_samples`."""
         solution = self._solution
         features = self.add_samples(vectors, rows, images, codes)
         if solution is not None:
@@ -55,20 +58,20 @@ class SecondMomentHead(MomentSums):
 
     @torch.no_grad()
     def remove(self, vectors: Tensor, rows: Tensor, images: Tensor | None = None, codes: Tensor | None = None) -> None:
-        """Takes a mini-batch out again; as :meth:`avalanche_f2ocl.heads.moment_sums.MomentSums.remove_samples`."""
+        """Takes out a mini-batch, see :meth:`avalanche_f2ocl.heads.moment_sums.MomentSums.remove_samples`."""
         self.remove_samples(vectors, rows, images, codes)
 
     def outdated(self) -> None:
         self._solution = None
 
     def solution(self) -> Solution:
-        """Of what has been learned so far; solved for if it is not at hand."""
+        """The solution of what has been learned so far; solved now if it is not current."""
         if self._solution is None:
             self._solution = self.solved()
         return self._solution
 
     def solved(self) -> Solution:
-        """Of what has been learned so far, solved for now."""
+        """The solution of what has been learned so far, always solved now."""
         return self.solve(*self.problem())
 
     @property
@@ -76,26 +79,26 @@ class SecondMomentHead(MomentSums):
         return len(self.moment)
 
     def linear(self) -> tuple[Tensor, Tensor]:
-        """As of :class:`avalanche_f2ocl.heads.head.Linear`; a solution that is at hand is neither used nor changed."""
+        """The present linear classifier, solved without using or changing the head's own solution."""
         return self.solved().linear()
 
     @torch.no_grad()
     def prepare(self) -> None:
-        """Solves now what the next prediction would else solve first."""
+        """Solves now what the next prediction would otherwise have to solve."""
         self.solution()
 
     def logits(self, vectors: Tensor) -> Tensor:
         """Scores of ``vectors (B, F)`` for the classes so far: ``(B, C)`` float32."""
         scores, counts = self.solution().outputs(self.features(vectors)).float(), self.used("counts")
-        # Classes that have come since it was solved have no sample yet.
+        # Classes that came after the solution was made have no sample yet.
         return mask_unseen(F.pad(scores, (0, len(counts) - scores.shape[1])), counts)
 
     def solution_problem(self, tensors: dict[str, Tensor], classes: int) -> str | None:
-        """What is wrong with the part of a saved state that :func:`take_solution` takes, None if nothing is."""
+        """Says what is wrong with the solution in a saved state, see :func:`take_solution`; None if nothing is."""
         return solution_problem(tensors, classes, len(self.moment))
 
     def solution_bytes(self, new_classes: int) -> int:
-        """What a solution with so many more classes adds to the bytes of the state as it is now."""
+        """The bytes that a solution with ``new_classes`` more classes adds to the present state."""
         settings = self.settings()
         now = {} if self._solution is None else self._solution.tensors(settings)
         then = (self.num_rows + new_classes) * (len(self.moment) + 2) + self.FACTS + len(settings)
@@ -104,7 +107,7 @@ class SecondMomentHead(MomentSums):
     def _save_to_state_dict(self, destination, prefix, keep_vars):
         super()._save_to_state_dict(destination, prefix, keep_vars)
         if self._solution is not None:
-            # To be made anew, as it is where the state is loaded: learning goes on from there with the same bits.
+            # The inverse is made again, as after loading, so that learning continues with the same bits.
             self._solution.inverse = None
             destination |= {prefix + name: tensor for name, tensor in self._solution.tensors(self.settings()).items()}
 

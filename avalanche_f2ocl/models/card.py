@@ -1,4 +1,4 @@
-"""The model card of a saved file: what it has learned, on what, and how it is loaded."""
+"""The model card of a saved file: what it has learned, on which backbone, and how to load it."""
 
 import json
 import re
@@ -11,16 +11,16 @@ _TAGS = ["avalanche_f2ocl", "class-incremental-learning", "continual-learning", 
 _PAPER = "https://arxiv.org/abs/2510.00467"
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>|#~&])")
 MOST_CLASSES = 1000
-"""Classes that a card lists at most."""
+"""Largest number of classes that a card lists."""
 
 
 def model_card(description: Mapping[str, Any], repo_id: str = "user/name", license: str | None = None) -> ModelCard:
-    """The card, as the Hugging Face Hub shows it.
+    """Makes the model card, as the Hugging Face Hub shows it.
 
     Args:
-        description: of the file, see :func:`avalanche_f2ocl.models.description.describe`.
-        repo_id: of the repository that holds the file.
-        license: an identifier of the Hub's, such as ``"mit"``; default none is stated.
+        description: description of the file, see :func:`avalanche_f2ocl.models.description.describe`.
+        repo_id: id of the repository that holds the file.
+        license: an identifier of the Hub's, such as ``"mit"``; by default no licence is stated.
 
     Example:
         >>> from avalanche_f2ocl.models.description import describe
@@ -84,5 +84,5 @@ def _table(head: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
 
 
 def _text(name: str | None) -> str | None:
-    """A name on one line, whose signs are no markup."""
+    """A name on one line, with its special characters escaped."""
     return None if name is None else _MARKUP.sub(r"\\\1", " ".join(name.split()))

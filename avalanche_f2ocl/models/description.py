@@ -1,4 +1,4 @@
-"""What a saved file says of itself."""
+"""The description of a saved file."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,15 +7,15 @@ from torch import Tensor
 
 
 def describe(tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> dict[str, Any]:
-    """What a file says of itself, as JSON knows it; nothing is loaded into a model.
+    """Describes a file in JSON values; no model is loaded.
 
     Args:
-        tensors, values: of the file, see :func:`avalanche_f2ocl.models.model_file.read_model_file`.
+        tensors, values: contents of the file, see :func:`avalanche_f2ocl.models.model_file.read_model_file`.
 
     Returns:
-        ``"strategy"``, ``"options"``, ``"needs"`` (options that are a user's own), ``"resolved"`` (what the machine
-        decided), ``"backbone"`` (name, image_size, sha256, in_file), ``"classes"`` (of each its id, name or None, and
-        number of images or None, in order of appearance) and ``"classes_left_out"``.
+        ``"strategy"``, ``"options"``, ``"needs"`` (options that are a user's own), ``"resolved"`` (decisions of the
+        machine), ``"backbone"`` (name, image_size, sha256, in_file), ``"classes"`` (for each class its id, its name or
+        None, and its number of images or None, in order of appearance) and ``"classes_left_out"``.
 
     Example:
         >>> backbone = {"name": "micro_vit", "image_size": 32, "sha256": "ab12"}

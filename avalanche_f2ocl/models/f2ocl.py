@@ -1,4 +1,4 @@
-"""F2OCL as a plain PyTorch module: what is saved, exported and served."""
+"""F2OCL as a plain PyTorch module, which can be saved, exported and served."""
 
 from collections.abc import Callable
 
@@ -34,19 +34,21 @@ class F2OCLModel(F2OCLPredictor):
     Args:
         backbone: timm name with tag, ``"micro_vit"``, or a ViT of timm's.
         weights: local checkpoint for a named backbone.
-        image_size: side in pixels; default the backbone's own.
-        device: where it is put; default where the backbone is, for a named one the CPU.
+        image_size: side of the images in pixels; by default the backbone's own.
+        device: device of the model; by default the backbone's, and the CPU for a named backbone.
         config: all options at once.
-        **options: single options of :class:`avalanche_f2ocl.config.F2OCLConfig`, over ``config``.
+        **options: single options of :class:`avalanche_f2ocl.config.F2OCLConfig`, which override ``config``.
 
     Attributes:
         pool: the prompts.
         keys: the keys.
-        prototypes: class means of the prompted embeddings; the head itself, where those are what it sums.
-        optimizer: updates the prompts.
+        prototypes: class means of the prompted embeddings; this is the head itself if the head sums these embeddings.
+        optimizer: the optimiser of the prompts.
 
     Raises:
-        TypeError, ValueError: see :class:`F2OCLConfig` and :func:`avalanche_f2ocl.backbone.load_vit`.
+        TypeError, ValueError: an option is not allowed, see :class:`F2OCLConfig`, or the backbone cannot be used, see
+            :func:`avalanche_f2ocl.backbone.load_vit`.
+        OSError: the weights could not be loaded.
 
     Example:
         >>> model = F2OCLModel("micro_vit", prompt_length=5)
@@ -65,7 +67,7 @@ class F2OCLModel(F2OCLPredictor):
         config, encoder = self.config, self.backbone
         dim, self.plan = encoder.embed_dim, feature_plan(config, encoder)
         self.head = make_head(config, self.plan.widths, config.seed)
-        # Embeddings under their own label's prompt are not what predictions see.
+        # Predictions do not see embeddings under the image's own label's prompt.
         self.calibration = Calibration(None if config.prompt_assignment == "label" else self.head)
         self.familiar = (needs_q(config), config.prompt_assignment == "shared" and config.head_features != "q")
         self.familiarity = Familiarity(dim, sum(self.familiar))
@@ -86,7 +88,20 @@ class F2OCLModel(F2OCLPredictor):
 
     @classmethod
     def best(cls, backbone: str | nn.Module = DEFAULT_BACKBONE, **options: Unpack[F2OCLKeywords]) -> Self:
-        """The recommended settings, see :meth:`avalanche_f2ocl.F2OCLStrategy.best`; ``options`` win over them."""
+        """The recommended settings, see :meth:`avalanche_f2ocl.F2OCLStrategy.best`.
+
+        Args:
+            backbone: timm name with tag, ``"micro_vit"``, or a ViT of timm's.
+            **options: options of the constructor; they override the recommended ones.
+
+        Raises:
+            TypeError, ValueError: an option is not allowed.
+            OSError: the weights could not be loaded.
+
+        Example:
+            >>> F2OCLModel.best("micro_vit").config.head
+            'ridge'
+        """
         return cls(backbone, **{**PRESETS["best"], **options})
 
     @property
@@ -102,7 +117,7 @@ class F2OCLModel(F2OCLPredictor):
         return self.update_keys, self.update_prototypes
 
     def add_classes(self, ids: Tensor) -> None:
-        """A triplet of id, key and prompt, and a head row, for each of ``ids (N,)``."""
+        """Adds an id, a key, a prompt and a row of the head for each of ``ids (N,)``."""
         super().add_classes(ids)
         if self.z_means is not None:
             self.z_means.add_rows(len(ids))
@@ -118,9 +133,9 @@ class F2OCLModel(F2OCLPredictor):
         return batch
 
     def contrastive_loss(self, batch: F2OCLBatch) -> Tensor:
-        """The loss of one pass (Eqs. 3-7), scalar; its gradient flows to the mini-batch's prompts alone.
+        """The loss of one pass (Eqs. 3-7), scalar; its gradient flows only to the mini-batch's prompts.
 
-        Zero without a gradient where they take no more steps, see ``max_drift``.
+        It is zero and has no gradient once the prompts take no more steps, see ``max_drift``.
         """
         config, watches = self.config, self.drift.watches
         if config.max_drift is not None and self.pool.stand_still(self._prompt_rows(batch), config.max_drift):
@@ -137,7 +152,7 @@ class F2OCLModel(F2OCLPredictor):
         means = self.drift.moved(batch, self.prototypes.means(batch.rows))
         prototypes = torch.where(counts.unsqueeze(1) == 0, batch.initial, means)
         if config.negatives == "batch":
-            # Only the mini-batch's classes matter: a table of B rows, whatever the number of classes.
+            # Only the mini-batch's classes matter, so the table has B rows, whatever the number of classes.
             return contrastive_prompt_loss(
                 z, batch.first, prototypes, counts, config.temperature, exclude_self=config.exclude_self
             )
@@ -149,13 +164,13 @@ class F2OCLModel(F2OCLPredictor):
 
     @torch.no_grad()
     def update_keys(self, batch: F2OCLBatch) -> None:
-        """Moves the keys of the mini-batch's classes (Eq. 9); before the prototypes, whose counts weigh it."""
+        """Moves the keys of the mini-batch's classes (Eq. 9); it comes before the prototypes, whose counts it needs."""
         previous = self.head.counts[batch.class_rows]
         self.keys.update(batch.encoded.q, batch.rows, batch.class_rows, batch.local, previous)
 
     @torch.no_grad()
     def update_prototypes(self, batch: F2OCLBatch) -> None:
-        """Takes the embeddings under the updated prompts into prototypes (Eq. 8) and head; ends the mini-batch."""
+        """Adds the embeddings under the updated prompts to prototypes (Eq. 8) and head, and ends the mini-batch."""
         start = batch.start
         z, features, judged = self.training_features(batch)
         if self.z_means is not None:
@@ -177,11 +192,12 @@ class F2OCLModel(F2OCLPredictor):
 
     @torch.no_grad()
     def training_features(self, batch: F2OCLBatch) -> tuple[Tensor, Tensor, Tensor]:
-        """A training mini-batch under its prompts as they are now.
+        """Embeddings and features of a training mini-batch under its present prompts.
 
         Returns:
-            z ``(B, D)``; what the head sees, ``(B, F)``; and what it is judged on, ``(B, F)``: z of before the prompts'
-            steps, which have seen the labels. Layers are those after the steps: others would cost a forward pass.
+            z ``(B, D)``; the head's features ``(B, F)``; and the features that the head is judged on, ``(B, F)``. The
+            last are made from z before the prompts' steps, since these steps have seen the labels; but layers are those
+            after the steps, since others would take another forward pass.
         """
         prompts = self._of_samples(batch, self.pool.prompts[self._prompt_rows(batch)])
         z, layers = self._encode(batch.prompted_tokens, prompts, replay=True)
@@ -194,7 +210,7 @@ class F2OCLModel(F2OCLPredictor):
         return *self.drift.after_steps(batch, z, self._features(z, layers, batch)), judged
 
     def batch_logits(self, batch: F2OCLBatch) -> Tensor:
-        """Similarity of q to the keys before the update, ``(B, C)``."""
+        """Similarities of q to the keys before the update, ``(B, C)``."""
         return key_scores(batch.encoded.q, self.keys.vectors(), self.head.used("counts"))
 
     def _prompt_rows(self, batch: F2OCLBatch) -> Tensor:
@@ -208,7 +224,7 @@ class F2OCLModel(F2OCLPredictor):
         return batch.prompt_rows
 
     def _of_samples(self, batch: F2OCLBatch, prompts: Tensor) -> Tensor:
-        """Of the mini-batch's prompts ``(P, L, D)`` each sample's, or the one for all."""
+        """Each sample's prompt among the mini-batch's prompts ``(P, L, D)``, or the one for all samples."""
         return prompts[batch.local] if self.config.prompt_assignment == "label" else prompts
 
     def _features(self, z: Tensor, layers: Tensor | None, batch: F2OCLBatch) -> Tensor:

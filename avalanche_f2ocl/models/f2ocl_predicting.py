@@ -1,4 +1,4 @@
-"""How F2OCL embeds images and predicts: by the prompts of the nearest keys, or by the one prompt for all."""
+"""How F2OCL embeds images and predicts: with the prompts of the nearest keys, or with one prompt for all classes."""
 
 import torch
 from torch import Tensor
@@ -13,14 +13,14 @@ from avalanche_f2ocl.state.prompts import Prompts
 
 
 class F2OCLPredictor(HubModel):
-    """The part of :class:`avalanche_f2ocl.F2OCLModel` that learns nothing.
+    """The part of :class:`avalanche_f2ocl.F2OCLModel` that does not learn.
 
     Attributes:
         plan: which embeddings and layers the head sees.
         pool: the prompts.
         keys: the keys.
-        drift: what corrects class sums for prompts that have moved since.
-        familiar: whether familiarity is told from q, and from z.
+        drift: compensates class sums for prompts that have moved since.
+        familiar: whether familiarity is computed from q, and whether from z.
     """
 
     config: F2OCLConfig
@@ -47,7 +47,7 @@ class F2OCLPredictor(HubModel):
         return Prediction(logits, tokens, unprompted, key_rows, embeddings=embeddings)
 
     def _embeddings(self, q: Tensor | None, z: Tensor | None) -> Tensor:
-        """From which familiarity is told, ``(B, parts, D)``; z where it means the same for all images."""
+        """The embeddings that familiarity is computed from, ``(B, parts, D)``; with z if all images share a prompt."""
         parts = [part for part, used in zip((q, z), self.familiar, strict=True) if used and part is not None]
         return torch.stack(parts, dim=1)
 
@@ -56,9 +56,10 @@ class F2OCLPredictor(HubModel):
         """Scores under given prompts.
 
         Args:
-            tokens: ``(B, T, D)``, of what passes with prompts see.
-            rows: whose prompts, concatenated in this order, ``(B, K)`` int64; ``(1, K)`` for the same for all.
-            unprompted: None where the head does not see q.
+            tokens: tokens ``(B, T, D)`` of the images as passes with prompts see them.
+            rows: rows of the prompts, which are concatenated in this order, ``(B, K)`` int64; ``(1, K)`` for the same
+                prompts for all images.
+            unprompted: result of the pass without prompts; None if the head does not see q.
 
         Returns:
             ``(B, C)``.
@@ -68,7 +69,7 @@ class F2OCLPredictor(HubModel):
     def _scored_under(
         self, tokens: Tensor, rows: Tensor, unprompted: Unprompted | None
     ) -> tuple[Tensor, Tensor | None]:
-        """The same, and the embeddings ``(B, D)``; None where the head does not see them."""
+        """Scores ``(B, C)`` under given prompts, and embeddings ``(B, D)``, or None if the head does not see them."""
         (q, q_layers), kind = unprompted or (None, None), self.config.head_features
         if kind == "q":
             assert q is not None
@@ -80,7 +81,7 @@ class F2OCLPredictor(HubModel):
     def _encode(
         self, tokens: Tensor, prompts: Tensor, replay: bool = False, with_layers: bool = True
     ) -> tuple[Tensor, Tensor | None]:
-        """Embeddings under prompts, and the layers where the head wants them."""
+        """Embeddings under prompts, and the layers if the head needs them."""
         layers = self.plan.prompted
         if with_layers and layers is not None:
             return self.backbone.encode_layers(tokens, prompts, layers.blocks, layers.grid, replay)
@@ -88,7 +89,7 @@ class F2OCLPredictor(HubModel):
 
     @torch.no_grad()
     def _encode_unprompted(self, images: Tensor, tokens: Tensor, replay: bool = False) -> Unprompted:
-        """Embeddings without prompts, and the layers where the head wants them."""
+        """Embeddings without prompts, and the layers if the head needs them."""
         if self.plan.unprompted is not None:
             blocks = self.plan.unprompted.blocks
             return Unprompted(*self.backbone.encode_layers(tokens, blocks=blocks, replay=replay))

@@ -16,19 +16,19 @@ from avalanche_f2ocl.ranks import is_first
 from avalanche_f2ocl.safe_file import read_safe_file
 
 PREFIX = "hf-hub:"
-"""Before a repository's id, where a path may stand as well; timm writes it so, too."""
+"""Prefix of a repository's id where a path is also allowed; timm uses the same prefix."""
 FILE = "model.safetensors"
 
 
 def learned_file(source: str | Path) -> Path:
-    """The path of a file, which is downloaded where that is asked for.
+    """The path of a file, which is downloaded first if ``source`` is a repository.
 
     Args:
         source: a file; a folder, as :meth:`HubModel.save_pretrained` writes it; or ``"hf-hub:user/name"``, after which
             ``@`` and a branch, tag or commit may follow.
 
     Raises:
-        FileNotFoundError, OSError, ValueError: as :meth:`HubModel.from_pretrained`; a file is not looked for.
+        FileNotFoundError, OSError, ValueError: as :meth:`HubModel.from_pretrained`; a given file need not exist.
 
     Example:
         >>> learned_file("learned.safetensors").name
@@ -63,7 +63,7 @@ def _check_license(license: str | None) -> None:
 
 
 class HubModel(SavedModel):
-    """A model that is published on the Hugging Face Hub, and comes from there."""
+    """A model that can be published on the Hugging Face Hub and loaded from there."""
 
     @classmethod
     def from_pretrained(
@@ -77,21 +77,21 @@ class HubModel(SavedModel):
         token: str | bool | None = None,
         **options: Any,
     ) -> Self:
-        """The model of a repository or folder. No code of the repository's is run: its file is tensors and JSON.
+        """Loads the model of a repository or folder, without running code: the file holds only tensors and JSON.
 
         Args:
             pretrained_model_name_or_path: a repository's id, such as ``"user/name"``; or a folder that
                 :meth:`save_pretrained` wrote.
-            revision: branch, tag or commit; default ``main``.
-            cache_dir, force_download, local_files_only, token: huggingface_hub's.
-            **options: ``backbone``, ``weights``, ``device`` and ``precision``, as
+            revision: branch, tag or commit; by default ``main``.
+            cache_dir, force_download, local_files_only, token: options of huggingface_hub.
+            **options: ``backbone``, ``weights``, ``device`` and ``precision`` of
                 :meth:`avalanche_f2ocl.models.saving.SavedModel.from_file`.
 
         Raises:
-            FileNotFoundError: no model is there, or it cannot be reached and is not in the cache.
-            OSError: huggingface_hub's errors: no such repository or revision, or no access.
-            ValueError: neither a folder nor a repository's id; a file that ``from_file`` refuses, among them one of
-                another class, for which there is :func:`avalanche_f2ocl.load_model`.
+            FileNotFoundError: there is no model there, or it cannot be reached and is not in the cache.
+            OSError: an error of huggingface_hub: there is no such repository or revision, or no access.
+            ValueError: the name is neither a folder nor a repository's id, or ``from_file`` refuses the file, for
+                example one of another class, which :func:`avalanche_f2ocl.load_model` can load.
 
         Example:
             >>> import tempfile, torch
@@ -119,20 +119,22 @@ class HubModel(SavedModel):
         min_class_count: int = 1,
         license: str | None = None,
     ) -> None:
-        """Writes a folder as a repository has it: ``model.safetensors`` and a model card, ``README.md``.
+        """Writes a folder that can be a repository: ``model.safetensors`` and a model card, ``README.md``.
 
-        The card lists the classes and their numbers of images, method, options and backbone. Both files are written
-        anew if they are there.
+        The card lists the classes with their numbers of images, the method, the options and the backbone. Existing
+        files are replaced.
 
         Args:
             save_directory: the folder; it is made if there is none.
-            backbone, min_class_count: as :meth:`save`. The sum of a class seen once is that image's embedding:
-                ``min_class_count=2`` leaves such classes out.
-            license: for the card, an identifier of the Hub's such as ``"mit"``; default none is stated. The backbone
-                has its own, which matters with ``backbone=True``.
+            backbone: whether the file also holds the frozen weights.
+            min_class_count: classes with fewer samples are left out. The sum of a class seen once is that image's
+                embedding; 2 leaves such classes out.
+            license: licence for the card, an identifier of the Hub's such as ``"mit"``; by default none is stated. The
+                backbone has its own licence, which matters with ``backbone=True``.
 
         Raises:
-            OSError, TypeError, ValueError: as :meth:`save`; a licence that is no text.
+            OSError: the files cannot be written.
+            TypeError, ValueError: ``min_class_count`` or the licence is not allowed.
         """
         _check_license(license)
         folder = Path(save_directory)
@@ -156,21 +158,21 @@ class HubModel(SavedModel):
     ) -> str:
         """Uploads what :meth:`save_pretrained` writes, in one commit, to a repository that is made if there is none.
 
-        Of several processes the first uploads.
+        If there are several processes, the first uploads.
 
         Args:
-            repo_id: ``"user/name"``, or a name alone for one's own.
-            backbone, min_class_count, license: as :meth:`save_pretrained`.
-            commit_message, branch, create_pr: of the commit.
-            private: of a new repository; default as the account has it.
-            token: default that of ``hf auth login``.
+            repo_id: ``"user/name"``, or only a name for a repository of your own.
+            backbone, min_class_count, license: those of :meth:`save_pretrained`.
+            commit_message, branch, create_pr: message and branch of the commit, and whether it opens a pull request.
+            private: whether a new repository is private; by default as the account is set up.
+            token: access token; by default that of ``hf auth login``.
 
         Returns:
-            The commit's address; empty in the other processes.
+            The address of the commit; empty in the other processes.
 
         Raises:
-            OSError: huggingface_hub's errors, such as no access.
-            TypeError, ValueError: as :meth:`save_pretrained`; a bad ``repo_id``. Nothing is uploaded.
+            OSError: an error of huggingface_hub, such as no access.
+            TypeError, ValueError: an argument is not allowed; nothing is uploaded.
 
         Example:
             ``model.push_to_hub("user/name", license="cc-by-4.0", min_class_count=2)``

@@ -12,13 +12,13 @@ from avalanche_f2ocl.state.rows import ClassRows
 
 @dataclass
 class Learned:
-    """What goes into a file and comes out of it.
+    """Everything learned that is saved to a file and restored from it.
 
     Attributes:
-        model: with its frozen backbone.
-        kind: name of the strategy class that learned it, or could have.
-        optimizer: of the model; None where nothing is trained.
-        own: tensors beside the model, with a row per class.
+        model: the model with its frozen backbone.
+        kind: name of the strategy class that learned the model, or could have learned it.
+        optimizer: optimiser of the model; None if nothing is trained.
+        own: further tensors of the strategy, with a row per class.
     """
 
     model: BaseModel
@@ -27,7 +27,7 @@ class Learned:
     own: dict[str, Tensor] = field(default_factory=dict)
 
     def trained(self) -> list[tuple[str, torch.nn.Parameter, dict[str, Tensor]]]:
-        """Name, parameter and optimiser state of what is trained."""
+        """Name, value and optimiser state of each trained parameter."""
         state = {} if self.optimizer is None else self.optimizer.state
         return [(name, p, state.get(p, {})) for name, p in self.model.named_parameters() if p.requires_grad]
 
@@ -36,7 +36,7 @@ class Learned:
         state = self.model.state_dict()
         tensors = {f"model.{name}": t for name, t in state.items() if not name.startswith("backbone.")}
         for name, _, moments in self.trained():
-            # Rows in use: spare ones hold nothing.
+            # Only rows in use, since spare rows hold nothing.
             tensors |= {f"optimizer.{name}.{key}": t[: len(state[name])] for key, t in moments.items()}
         return tensors | {f"own.{name}": t for name, t in self.own.items()}
 

@@ -25,7 +25,7 @@ METHODS: dict[str, tuple[type[SavedModel], dict[str, Any]]] = {
     "vit-ncm": (ViTNCMModel, {}),
     **{name: (FrozenModel, dict(RIVALS[name].options)) for name in WITHOUT_BOUNDARIES},
 }
-"""Method names: recommended and paper's settings; without prompts, ridge on layers, class means and others' methods."""
+"""The recommended settings and the paper's; and without prompts, ridge on layers, class means and others' methods."""
 
 
 def make_model(

@@ -1,4 +1,4 @@
-"""What has been learned, in a file: tensors, optimiser state, options; never an image, never a pickle."""
+"""Files of what has been learned: tensors, optimiser state and options; never an image, never a pickle."""
 
 from collections.abc import Mapping, Set
 from dataclasses import fields
@@ -23,7 +23,7 @@ from avalanche_f2ocl.safe_file import read_safe_file, write_safe_file
 FORMAT = 1
 _BACKBONE = "backbone.vit."
 _NOT_IN_0_1 = (".distinct.buckets", "calibration.", "familiarity.")
-"""In the names of tensors that files of version 0.1 lack: zero there."""
+"""Parts of the names of tensors that files of version 0.1 lack; they are zero then."""
 _HEADS_SINCE_0_1 = ("blocks", "blocks_per_head", "grid", "vote", "penalty", "random_features", "gamma")
 _VALUES = {"strategy", "options", "backbone", "class_ids", "classes_left_out"}
 
@@ -39,15 +39,15 @@ def write_model_file(
     """Writes a file, whole or not at all.
 
     Args:
-        learned: what has been.
-        path: of the file.
-        options: of the strategy or model, as JSON knows them.
-        run: more values, of a strategy's run; or all those of an earlier file of the same.
-        backbone: whether the frozen weights go with it.
+        learned: what has been learned.
+        path: path of the file.
+        options: options of the strategy or model, as JSON values.
+        run: further values of a strategy's run; or all values of an earlier file of the same run.
+        backbone: whether the file also holds the frozen weights.
         min_class_count: classes with fewer samples are left out.
 
     Raises:
-        OSError: it cannot be written; an old file is left as it was.
+        OSError: the file cannot be written; an old file is left as it was.
         ValueError, TypeError: ``min_class_count`` is no positive int, or leaves no class.
     """
     check_positive_int("min_class_count", min_class_count)
@@ -64,7 +64,7 @@ def write_model_file(
             if isinstance(part, SecondMomentHead):
                 tensors |= {f"model.{name}.{key}": moment for key, moment in part.moments_without(rows).items()}
                 if left_out:
-                    take_solution(tensors, f"model.{name}.")  # of other sums
+                    take_solution(tensors, f"model.{name}.")  # it belongs to other sums
     if backbone:
         tensors |= {_BACKBONE + name: t for name, t in model.backbone.weights.state_dict().items()}
     class_ids = tensors["model.classes.ids"].tolist()
@@ -88,15 +88,15 @@ def write_model_file(
 
 
 def read_model_file(path: str | Path, needed: Set[str] = frozenset()) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """A file's tensors and values.
+    """Reads a file's tensors and values.
 
     Args:
-        path: of the file.
-        needed: values that a strategy's run has and a model alone has not.
+        path: path of the file.
+        needed: names of values that must be there, such as those of a strategy's run.
 
     Raises:
-        FileNotFoundError: no such file.
-        ValueError: damaged, of another kind or of another version.
+        FileNotFoundError: there is no such file.
+        ValueError: the file is damaged, or of another kind or format.
     """
     wait_for_all()
     tensors, values = read_safe_file(path)
@@ -109,7 +109,7 @@ def read_model_file(path: str | Path, needed: Set[str] = frozenset()) -> tuple[d
 
 
 def _since_0_1(options: Mapping[str, Any]) -> dict[str, Any]:
-    """What version 0.1 did before there was an option for it."""
+    """Options that stand for what version 0.1 did before these options existed."""
     did: dict[str, Any] = {"fit": "squash"}
     if "head_features" in options:
         layers = options["head_features"] in ("layers", "ensemble")
@@ -120,7 +120,7 @@ def _since_0_1(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_needs(values: Mapping[str, Any], path: str | Path) -> None:
-    """Raises ``ValueError`` naming what of a file's options is a user's own and not known here."""
+    """Raises ``ValueError`` if a file needs a user's own class or function that is not known here, and names it."""
     for option, name in values.get("needs", {}).items():
         if option in EXTENSIBLE and find(option, name) is None:
             raise ValueError(
@@ -131,12 +131,12 @@ def check_needs(values: Mapping[str, Any], path: str | Path) -> None:
 
 
 def holds_backbone(path: str | Path) -> bool:
-    """Whether a backbone's weights are in a file; raises as :func:`read_model_file`."""
+    """Whether a file holds the backbone's weights; raises the errors of :func:`read_model_file`."""
     return any(name.startswith(_BACKBONE) for name in read_model_file(path)[0])
 
 
 def saved_backbone(tensors: dict[str, Tensor], values: dict[str, Any]) -> str | AnyViT:
-    """The backbone that is in a file, else the name of the one it was learned on."""
+    """The backbone in a file, or the name of the backbone that was used in learning if its weights are not there."""
     name = values["backbone"]["name"]
     state = {n.removeprefix(_BACKBONE): t for n, t in tensors.items() if n.startswith(_BACKBONE)}
     return vit_from_state(name, state, values["backbone"]["image_size"]) if state else name
@@ -145,13 +145,13 @@ def saved_backbone(tensors: dict[str, Tensor], values: dict[str, Any]) -> str | 
 def restore(
     learned: Learned, tensors: dict[str, Tensor], values: dict[str, Any], path: str | Path
 ) -> dict[str, Tensor]:
-    """Puts a file's tensors into a model and its optimiser; checks everything before it changes anything.
+    """Restores a file's tensors in a model and its optimiser; checks everything before it changes anything.
 
     Returns:
-        The tensors beside the model.
+        The tensors that do not belong to the model.
 
     Raises:
-        ValueError: it is of another kind or backbone, or does not fit.
+        ValueError: the file is of another kind or backbone, or does not fit.
     """
     check_origin(learned, values, path)
     parts: dict[str, dict[str, Tensor]] = {"model": {}, "optimizer": {}, "own": {}}
@@ -200,7 +200,7 @@ def check_origin(learned: Learned, values: Mapping[str, Any], path: str | Path) 
 
 
 def _check_tensors(learned: Learned, parts: dict[str, dict[str, Tensor]], path: str | Path) -> None:
-    """Names, dtypes and shapes, the number of classes aside."""
+    """Checks names, dtypes and shapes, apart from the number of classes."""
 
     def refuse(problem: str):
         raise ValueError(f"{str(path)!r} does not fit {learned.kind}: {problem}")

@@ -115,8 +115,8 @@ class F2OCLClassifier(ClassifierMixin, BaseEstimator):
             Labels ``(N,)``.
 
         Raises:
-            NotFittedError: nothing has been learned yet.
-            TypeError, ValueError: the images are not allowed.
+            TypeError, ValueError: the images are not allowed, or nothing has been learned yet, which is scikit-learn's
+                ``NotFittedError``.
         """
         columns = self.predict_proba(X).argmax(1)
         return self.classes_[columns]
@@ -131,8 +131,8 @@ class F2OCLClassifier(ClassifierMixin, BaseEstimator):
             ``(N, C)`` float32, with columns in the order of ``classes_``.
 
         Raises:
-            NotFittedError: nothing has been learned yet.
-            TypeError, ValueError: the images are not allowed.
+            TypeError, ValueError: the images are not allowed, or nothing has been learned yet, which is scikit-learn's
+                ``NotFittedError``.
         """
         check_is_fitted(self, "model_")
         found = [self.model_.predict_proba(part) for part in self._images(X, reset=False).split(_PREDICTED)]

@@ -35,53 +35,56 @@ _OF_A_MINI_BATCH = (
 )  # fmt: skip
 
 MOST_COLUMNS = 2**20
-"""Columns of a strategy's logits at most; 10 samples then take 40 MB."""
+"""Largest number of columns of a strategy's logits, at which 10 samples take 40 MB."""
 
 
 class BaseStrategy(SpelledOut, Resumable, GuardedEpoch, TemplateOverrides, SupervisedTemplate):
-    """Base of the strategies: task-free, one online update per mini-batch.
+    """Base class of the strategies: task-free, with one online update per mini-batch.
 
     A subclass names its ``model_type``; the model's phases become plugins, see
     :func:`avalanche_f2ocl.strategies.plugins.phase_plugins`.
 
-    Works on plain experiences and on ``split_online_stream``, with or without task attributes, which it
-    never reads. Images and labels are checked on the host before they cross to the device.
+    A strategy works on plain experiences and on ``split_online_stream``, with or without task attributes, which it
+    never reads. Images and labels are checked on the host before they are moved to the device.
 
-    A mini-batch is learned as a whole or not at all: if the data, a plugin or the device raises an exception, model
-    and optimiser are as they were before it. Metrics and other plugins keep their own state; a plugin that learns can
-    have it restored too, by ``strategy.undo.save_attributes`` in ``before_training_iteration``.
+    A mini-batch is learned as a whole or not at all: if the data, a plugin or the device raises an exception, the model
+    and the optimiser are as they were before the mini-batch. Metrics and other plugins keep their own state; a plugin
+    that learns can have its state restored too, by ``strategy.undo.save_attributes`` in ``before_training_iteration``.
 
-    ``mb_output`` has the class id as column, :data:`avalanche_f2ocl.heads.MASKED_LOGIT` where a class
-    has not been seen. In training it is label-free and made before the update. Before anything has been
-    learned one more column is added and wins, so that no image counts as right.
+    The columns of ``mb_output`` are class ids, with :data:`avalanche_f2ocl.heads.MASKED_LOGIT` for classes that have
+    not been seen. In training the output is computed without labels and before the update. Before anything has been
+    learned, an additional column is added and wins, so that no image counts as right.
 
     Args:
         backbone: timm name with tag, ``"micro_vit"``, or a ViT of timm's (frozen in place).
-        device: default CUDA if there is one, else CPU.
-        train_mb_size, train_epochs, eval_mb_size, plugins, evaluator, eval_every, peval_mode: Avalanche's.
-        on_bad_input: in training. ``"raise"`` lets every exception through. ``"skip"`` goes on with the next
-            mini-batch, as if there had been none, where one cannot be fetched, fails its checks, or runs out of
-            the device's memory; the first time it warns. Errors of plugins are not input and are raised. A data
-            loader that is a generator, as Avalanche's for replay, ends when it fails, and with it the epoch. Several
-            processes skip a mini-batch together.
-        **options: the model's.
+        device: by default CUDA if there is a CUDA device, else the CPU.
+        train_mb_size, train_epochs, eval_mb_size: as in Avalanche: images of a training mini-batch, passes over an
+            experience, images of an evaluation mini-batch.
+        plugins, evaluator, eval_every, peval_mode: as in Avalanche: plugins, the evaluation plugin (None for no
+            metrics), and how often ``train`` evaluates.
+        on_bad_input: what to do about bad input in training. ``"raise"`` raises every exception. ``"skip"`` continues
+            with the next mini-batch if one cannot be fetched, fails its checks, or runs out of the device's memory; a
+            warning is given the first time. Errors of plugins are not bad input and are always raised. A data
+            loader that is a generator, such as Avalanche's for replay, ends when it fails, and so does the epoch.
+            Several processes skip a mini-batch together.
+        **options: options of the model.
 
     Attributes:
-        skipped: mini-batches skipped so far.
-        undo: of the current training mini-batch.
+        skipped: number of mini-batches skipped so far.
+        undo: the open undo block of the current training mini-batch.
         mb_labels: labels of the current mini-batch on the CPU, ``(B,)`` int64.
-        mb_prediction: parts of the current evaluation mini-batch's prediction.
+        mb_prediction: parts of the prediction of the current evaluation mini-batch.
         checked_minibatch: the current mini-batch as it was checked, on the device.
         training_batch: what the plugins share about the current training mini-batch.
 
     Raises:
-        TypeError, ValueError: options out of range; in ``train`` and ``eval`` also bad images or labels.
-        RuntimeError: several processes, and a strategy that has no ``shares_work``.
+        TypeError, ValueError: an option is not allowed; in ``train`` and ``eval``, images or labels are not allowed.
+        RuntimeError: there are several processes, but the strategy does not have ``shares_work``.
     """
 
     model_type: ClassVar[type[BaseModel]]
     shares_work = False
-    """Whether it runs in several processes, see :mod:`avalanche_f2ocl.ranks`."""
+    """Whether the strategy runs in several processes, see :mod:`avalanche_f2ocl.ranks`."""
 
     def __init__(
         self,
@@ -178,7 +181,7 @@ class BaseStrategy(SpelledOut, Resumable, GuardedEpoch, TemplateOverrides, Super
         return self._class_columns(self.mb_prediction.logits)
 
     def _class_columns(self, logits: Tensor) -> Tensor:
-        """``(B, C)`` with a column per row of the class table -> a column per class id."""
+        """Rearranges logits ``(B, C)`` from a column per row of the class table to a column per class id."""
         width = 1 + max(self.model.classes.max_id, int(self.mb_labels.max()))
         nothing_learned = self.model.batches == 0
         columns = logits.new_full((len(logits), width + nothing_learned), MASKED_LOGIT)
@@ -188,7 +191,7 @@ class BaseStrategy(SpelledOut, Resumable, GuardedEpoch, TemplateOverrides, Super
         return columns
 
     def criterion(self):
-        """Zero in training, where the losses come from plugins; NaN in evaluation, where there is none."""
+        """Zero in training, where losses come from plugins; NaN in evaluation, which has no loss."""
         empty = self._make_empty_loss()
         return empty if self.is_training else empty + float("nan")
 
@@ -210,7 +213,7 @@ class BaseStrategy(SpelledOut, Resumable, GuardedEpoch, TemplateOverrides, Super
         return super()._save_train_state() | {name: getattr(self, name) for name in _OF_A_MINI_BATCH}
 
     def _load_train_state(self, prev_state):
-        """A callback in the middle of a mini-batch may evaluate: what is known of it comes back."""
+        """Restores the state of a mini-batch after a callback has evaluated in the middle of it."""
         super()._load_train_state(prev_state)
         for name in _OF_A_MINI_BATCH:
             setattr(self, name, prev_state[name])

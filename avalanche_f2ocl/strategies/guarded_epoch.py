@@ -13,9 +13,9 @@ from avalanche_f2ocl.state.undo import Undo
 
 
 class GuardedEpoch:
-    """Mixed into a strategy before Avalanche's template: takes back mini-batches that fail, skips bad ones.
+    """Mixin, placed before Avalanche's template, that undoes failed mini-batches and skips bad ones.
 
-    It also passes over the mini-batches that a checkpoint has learned already.
+    It also skips the mini-batches that a checkpoint has learned already.
     """
 
     if TYPE_CHECKING:  # attributes of the strategy that it is mixed into
@@ -33,7 +33,7 @@ class GuardedEpoch:
         _forget_minibatch: Any
 
     def training_epoch(self, **kwargs):
-        """Avalanche's, one mini-batch at a time, so that one that fails can be taken back."""
+        """Avalanche's ``training_epoch``, one mini-batch at a time, so that a failed mini-batch can be undone."""
         loader = self.dataloader
         for minibatch in self._fetched():
             self.dataloader = [minibatch]
@@ -42,7 +42,7 @@ class GuardedEpoch:
                 with self.model.lock, self.model.undo(self.optimizer) as self.undo:
                     super().training_epoch(**kwargs)  # type: ignore[misc]
             except BaseException as error:
-                # With several processes the others have not run out of memory, and wait.
+                # With several processes, the others have not run out of memory and are waiting.
                 out_of_memory = isinstance(error, torch.cuda.OutOfMemoryError) and world_size() == 1
                 self._pass_over(error, bad_input=not self._begun or out_of_memory)
             finally:
@@ -69,7 +69,7 @@ class GuardedEpoch:
                 failures += 1
                 if not self.catching_up_batches:
                     self._say_unusable()
-                # A loader that fails more often than it is long will not recover.
+                # A loader with more failures than mini-batches will not recover.
                 self._pass_over(error, bad_input=failures <= length_hint(self.dataloader, 0))
             else:
                 if self.catching_up_batches:
@@ -78,7 +78,7 @@ class GuardedEpoch:
                     yield minibatch
 
     def _count_known(self) -> None:
-        """Passes over a mini-batch that a checkpoint knows, learned or skipped."""
+        """Counts a mini-batch that the checkpoint has learned or skipped."""
         self.catching_up_batches -= 1
         self.clock.after_training_iteration(self)
 
@@ -94,13 +94,13 @@ class GuardedEpoch:
         if self.skipped == 0:
             warnings.warn(
                 f"a mini-batch was skipped: {type(error).__name__}: {error} (on_bad_input='skip'; "
-                "strategy.skipped counts it and later ones, which are skipped without a word)",
+                "strategy.skipped counts it and later ones, which are skipped silently)",
                 stacklevel=2,
             )
         self.skipped += 1
 
     def _say_unusable(self) -> None:
-        """Tells the other processes, which then take it for unusable as well."""
+        """Tells the other processes that the mini-batch is unusable, so that they skip it or raise, too."""
         with suppress(ValueError):
             if self.is_training:
                 agree(None)

@@ -1,7 +1,8 @@
-"""Bad mini-batches of every kind, and whether a strategy is harmed by them.
+"""Bad mini-batches of every kind, and checks that a strategy is not harmed by them.
 
 A strategy learns some good mini-batches, then meets a bad one, then learns a last good one. It must refuse the
-bad one with the right error, be bit for bit as before it, and learn the last one as a twin does that never met it.
+bad one with the right error, stay bit for bit as it was before, and learn the last one like a twin that never met the
+bad one.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,7 +37,7 @@ DATA: dict[str, tuple[Callable[[Tensor, Tensor], tuple], type[Exception]]] = {
     "label missing": (lambda x, y: (x, y[1:]), ValueError),
     "no labels": (lambda x, y: (x,), ValueError),
 }
-"""By kind: how it spoils images and labels, and the error."""
+"""By kind: how images and labels are spoilt, and the expected error."""
 
 
 KINDS = (
@@ -54,12 +55,12 @@ class Case:
     """One bad mini-batch in a stream.
 
     Args:
-        before: class ids of the good mini-batches before it.
-        bad: class ids of the bad one, of which ``kind`` makes what it is.
-        after: class ids of the good one after it.
+        before: class ids of the good mini-batches before the bad one.
+        bad: class ids of the bad mini-batch, before ``kind`` spoils it.
+        after: class ids of the good mini-batch after the bad one.
         kind: one of ``KINDS``.
-        call: which encode of the mini-batch runs out of memory, modulo their number.
-        seed: of the images.
+        call: number of the forward pass that runs out of memory, modulo the number of passes.
+        seed: seed of the images.
     """
 
     before: tuple[tuple[int, ...], ...]
@@ -70,14 +71,14 @@ class Case:
     seed: int = 0
 
     def minibatch(self, number: int, labels: Sequence[int]) -> list[Tensor]:
-        """Noise images under the given labels."""
+        """Images of random noise with the given labels."""
         draw = torch.Generator().manual_seed(1000 * self.seed + number)
         images = torch.randint(0, 256, (len(labels), 3, 32, 32), dtype=torch.uint8, generator=draw)
         return [images, torch.tensor(labels)]
 
 
 def random_case(seed: int, kind: str | None = None) -> Case:
-    """A case drawn from a seed; its kind, too, unless given."""
+    """A case drawn from a seed, including its kind unless that is given."""
     draw = Random(seed)
 
     def labels():
@@ -95,7 +96,7 @@ def feed(strategy, loader: Sequence) -> None:
 
 
 def state(strategy) -> dict[str, Any]:
-    """All that a strategy has learned, as a copy; the frozen backbone is left out."""
+    """A copy of everything that a strategy has learned, without the frozen backbone."""
     model = strategy.model
     teachers = [plugin.lwf for plugin in strategy.plugins if hasattr(plugin, "lwf")]
     return deepcopy(
@@ -128,10 +129,10 @@ def same(one: Any, other: Any) -> bool:
 
 
 def harm(make: Callable[..., Any], case: Case) -> str | None:
-    """What a bad mini-batch did to a strategy that it must not; None where nothing.
+    """Describes the harm that a bad mini-batch did to a strategy; None if there is none.
 
     Args:
-        make: a strategy from its options.
+        make: makes a strategy from its options.
         case: the mini-batches.
     """
     callback, _, place = case.kind.partition(" ")
@@ -194,7 +195,7 @@ def harm(make: Callable[..., Any], case: Case) -> str | None:
 
 
 def refusals(make: Callable[..., Any], cases: Sequence[Case]) -> tuple[int, int]:
-    """Bad mini-batches that a strategy refused with its state intact, and how many it met.
+    """The number of bad mini-batches that a strategy refused with its state intact, and the number that it met.
 
     Example:
         >>> from avalanche_f2ocl import ViTNCM

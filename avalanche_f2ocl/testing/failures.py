@@ -1,15 +1,15 @@
-"""Loaders, plugins and methods that fail when they are told to."""
+"""Loaders, plugins and methods that fail on command."""
 
 import torch
 from avalanche.core import SupervisedPlugin
 
 
 class Failure(Exception):
-    """What failing loaders and plugins raise."""
+    """The error that failing loaders and plugins raise."""
 
 
 class FailingPlugin(SupervisedPlugin):
-    """Raises in one callback, while armed."""
+    """Raises an error in one callback, while armed."""
 
     def __init__(self, callback: str):
         super().__init__()
@@ -22,7 +22,7 @@ class FailingPlugin(SupervisedPlugin):
 
 
 class FailingLoader:
-    """Has one mini-batch, which cannot be fetched."""
+    """A loader with one mini-batch, which cannot be fetched."""
 
     def __iter__(self):
         return self
@@ -35,7 +35,7 @@ class FailingLoader:
 
 
 class Calls:
-    """While it lasts, counts an object's calls of a method; one may run out of memory, after it has run."""
+    """A context that counts calls of an object's method; one call may run out of memory after it has run."""
 
     def __init__(self, owner: object, name: str, fail_at: int | None = None):
         self._owner, self._name, self._fail_at, self.count = owner, name, fail_at, 0
