@@ -47,8 +47,7 @@ class PromptableViT(ReplayingModule):
             prompts left out; ``"cls"``, the class token; ``"prompt"``, the mean over prompts (the class token where
             there is no prompt); ``"patch"``, the mean over patches.
         prompt_position: ``"none"``, or ``"cls"`` to add the class token's position embedding to prompts.
-        normalise: ``"backbone"``, by mean and standard deviation of the ViT's configuration, or ``"unit"``, not at all,
-            which leaves images in [0, 1].
+        normalise: ``"backbone"``, by mean and deviation of the ViT's configuration, or ``"unit"``, not beyond [0, 1].
         inputs: ``"auto"`` or ``"normalised"``, see :func:`avalanche_f2ocl.checks.check_images`.
         fit: how images become squares, see :class:`avalanche_f2ocl.image_fit.ImageFit`; the share that a crop keeps and
             the interpolation are the backbone's own.
@@ -57,8 +56,7 @@ class PromptableViT(ReplayingModule):
         device: device that the ViT will run on, on which ``"auto"`` depends; by default the ViT's present device.
         capture: whether passes that may be replayed become CUDA graphs: ``"auto"``, if the device is CUDA and the
             capture succeeds; True, and an error if that is not possible; False, never.
-        compile: whether to compile the ViT's blocks, in place; this needs a C++ compiler, and a minute at the first
-            pass.
+        compile: whether to compile the ViT's blocks, in place; needs a C++ compiler, and a minute at the first pass.
 
     Attributes:
         embed_dim: length D of the embedding.
@@ -143,15 +141,7 @@ class PromptableViT(ReplayingModule):
         image_size: int | None = None,
         **options: Any,
     ) -> Self:
-        """Loads a ViT and wraps it.
-
-        Args:
-            backbone, weights, image_size: see :func:`avalanche_f2ocl.backbone.load_vit`.
-            **options: options of this class.
-
-        Raises:
-            TypeError, ValueError: the backbone or an option is not allowed.
-            OSError: the weights could not be loaded.
+        """Loads a ViT as :func:`avalanche_f2ocl.backbone.load_vit` does, and wraps it with ``options`` of this class.
 
         Example:
             >>> PromptableViT.load("micro_vit", readout="patch").readout
@@ -184,14 +174,9 @@ class PromptableViT(ReplayingModule):
 
     @torch.no_grad()
     def tokens(self, images: Tensor, zoom: float = 1.0) -> Tensor:
-        """Turns images into the blocks' input, which is the same for every prompt.
+        """Turns ``images (B, C, H, W)`` into the blocks' input ``(B, T, D)``, which is the same for every prompt.
 
-        Args:
-            images: ``(B, C, H, W)``, uint8 or floats in [0, 1].
-            zoom: the middle 1 / zoom of each side is enlarged to the whole image; 1 for no enlargement.
-
-        Returns:
-            ``(B, T, D)``.
+        The middle 1 / ``zoom`` of each side is enlarged to the whole image; 1 means no enlargement.
         """
         vit = self.vit
         x = vit._pos_embed(vit.patch_embed(enlarged(self.prepare(images), zoom).to(self.dtype)))
@@ -261,13 +246,5 @@ class PromptableViT(ReplayingModule):
         return self.encode_tokens(tokens, replay=replay)
 
     def encode(self, images: Tensor, prompts: Tensor | None = None) -> Tensor:
-        """Embeds images: ``f(x)`` without prompts, ``f(x, p)`` with prompts.
-
-        Args:
-            images: ``(B, C, H, W)``, uint8 or floats in [0, 1].
-            prompts: ``(B, L, D)``, or ``(1, L, D)`` for one prompt for all images.
-
-        Returns:
-            Embeddings ``(B, D)`` float32.
-        """
+        """Embeds ``images (B, C, H, W)``, as f(x) or, with prompts as in :meth:`encode_tokens`, f(x, p): ``(B, D)``."""
         return self.encode_tokens(self.tokens(images), prompts)
