@@ -47,7 +47,7 @@ class FrozenConfig(HeadOptions, EncoderOptions):
             :class:`avalanche_f2ocl.options.HeadOptions`.
         penalty: how ``head="ridge"`` chooses its penalty where ``ridge`` is None: ``"gcv"``, by generalised
             cross-validation; ``"past"``, by samples held out of the stream so far; ``"task"``, by samples held out of
-            each task, see :class:`avalanche_f2ocl.heads.TaskRidgeHead`, which needs boundaries.
+            each task, which needs boundaries, see :class:`avalanche_f2ocl.heads.TaskRidgeHead`.
         head, metric, shrinkage, priors, projection, random_features, gamma, ridge: the classifier and its settings; see
             :class:`avalanche_f2ocl.options.HeadOptions`.
         readout, normalise, inputs, fit, precision: how the backbone sees images; see

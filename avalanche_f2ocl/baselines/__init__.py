@@ -1,4 +1,4 @@
-"""What F2OCL is compared with, one file each."""
+"""The methods that F2OCL is compared with, one file for each."""
 
 from avalanche_f2ocl.baselines.coda_prompt import CODAPrompt
 from avalanche_f2ocl.baselines.dualprompt import DualPrompt

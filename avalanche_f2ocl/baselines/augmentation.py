@@ -1,4 +1,4 @@
-"""Training images changed at random, anew in each pass over a mini-batch."""
+"""Random changes of training images, drawn anew in each pass over a mini-batch."""
 
 from typing import Literal
 
@@ -14,16 +14,17 @@ PADDING = 4
 
 
 def augmented(images: Tensor, prepare: ImagePreparation, augment: Augment, seed: int, number: int) -> Tensor:
-    """Images that are shifted by up to four pixels, mirrored or not, and changed as a policy says, each by itself.
+    """Images shifted by up to four pixels, mirrored at random, and changed by a policy, each independently.
 
     Args:
         images: ``(B, C, H, W)`` as ``prepare`` takes them.
-        prepare: brings them to the size at which they are changed.
-        augment: ``"crop"``, shifted and mirrored; ``"autoaugment"``, then the policy for CIFAR-10, too.
-        seed, number: the draws depend on nothing else.
+        prepare: fits the images to the size at which they are changed.
+        augment: ``"crop"``, shifted and mirrored; ``"autoaugment"``, afterwards also changed by the policy for
+            CIFAR-10.
+        seed, number: the random draws depend only on these two.
 
     Returns:
-        ``(B, 3, S, S)``, again as ``prepare`` takes them.
+        ``(B, 3, S, S)``, again in a form that ``prepare`` takes.
 
     Source: Cubuk et al., AutoAugment: Learning Augmentation Policies from Data, 2019.
 
@@ -38,7 +39,7 @@ def augmented(images: Tensor, prepare: ImagePreparation, augment: Augment, seed:
         transforms.append(v2.AutoAugment(v2.AutoAugmentPolicy.CIFAR10))
     transform = v2.Compose(transforms)
     pixels = ((prepare(images) * prepare.std + prepare.mean) * 255).round().clamp(0, 255).to(torch.uint8)
-    # torchvision draws from the global generator; CUDA's, which manual_seed would set too, is left alone.
+    # torchvision draws from the global generator; CUDA's, which manual_seed would also set, is left alone.
     with torch.random.fork_rng(devices=[]):
         torch.random.set_rng_state(generator(seed, "augmentation", number).get_state())
         changed = torch.stack([transform(image) for image in pixels])

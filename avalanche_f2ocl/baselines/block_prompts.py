@@ -1,4 +1,4 @@
-"""Prompt tuning of a timm ViT: tokens that single blocks get and give back."""
+"""Prompt tuning of a timm ViT: tokens that are added before single blocks and dropped after them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -10,13 +10,13 @@ from torch import Tensor, nn
 
 @contextmanager
 def prompt_tuning(blocks: Sequence[Any] | nn.Sequential, prompts: Mapping[int, Tensor]) -> Iterator[None]:
-    """While it lasts, some blocks also see given tokens, whose outputs are dropped behind the block.
+    """A context in which some blocks also see given tokens, whose outputs are dropped after the block.
 
     Args:
-        blocks: of the ViT.
-        prompts: by index of the block, ``(B, L, D)``, or ``(1, L, D)`` for all samples; gradients flow to them.
+        blocks: blocks of the ViT.
+        prompts: prompts by index of the block, ``(B, L, D)``, or ``(1, L, D)`` for all samples; gradients flow to them.
 
-    Source: Jia et al., Visual Prompt Tuning, 2022, there VPT-Deep.
+    Source: Jia et al., Visual Prompt Tuning, 2022, where it is called VPT-Deep.
 
     Example:
         >>> block = nn.Linear(8, 8)

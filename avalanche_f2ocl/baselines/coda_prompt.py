@@ -20,15 +20,15 @@ class CODAPromptConfig(PromptedConfig):
     """Options of CODA-Prompt, checked at construction; the defaults are the published ones.
 
     Args:
-        pool_size: components M of each block's prefix.
-        length: keys (and as many values) put into each of the first five blocks.
+        pool_size: number M of components of each block's prefix.
+        length: number of keys (and of values) put into each of the first five blocks.
         ortho: weight of the orthogonality penalty.
         lr: Adam's step size.
-        mask_logits, head_init, passes, augment, readout, normalise, inputs, precision, seed: as
+        mask_logits, head_init, passes, augment, readout, normalise, inputs, fit, precision, seed: see
             :class:`avalanche_f2ocl.baselines.prompted.PromptedConfig`.
 
     Raises:
-        TypeError, ValueError: an option out of range.
+        TypeError, ValueError: an option is not allowed.
 
     Example:
         >>> CODAPromptConfig(pool_size=20).length
@@ -49,7 +49,7 @@ class CODAPromptConfig(PromptedConfig):
 
 
 class CODAPromptKeywords(PromptedKeywords, total=False):
-    """Of :class:`CODAPrompt`."""
+    """Keywords of :class:`CODAPrompt`."""
 
     config: CODAPromptConfig | None
     pool_size: int
@@ -58,9 +58,9 @@ class CODAPromptKeywords(PromptedKeywords, total=False):
 
 
 class Components(nn.Module):
-    """Components of prefixes, with what attends to an image's q and keys that the result is compared with.
+    """Components of prefixes, each with an attention vector for an image's q and a key to compare the result with.
 
-    All three start orthonormal within each block, as far as there are dimensions.
+    All three start orthonormal within each block, as far as the number of dimensions allows.
 
     Args:
         dim: length D of a token.
@@ -87,20 +87,20 @@ class Components(nn.Module):
         return torch.einsum("bnm,nm...->bn...", attended_similarity(q, self.attention, self.keys), self.prefixes)
 
     def penalty(self) -> Tensor:
-        """How far components are from orthonormal, summed over blocks and kinds, scalar."""
+        """How far components are from being orthonormal, summed over blocks and kinds, scalar."""
         parts = self.prefixes.flatten(2), self.keys, self.attention
         return torch.stack([orthogonality_penalty(part) for part in parts]).sum()
 
 
 def orthonormal(blocks: int, rows: int, dim: int, draw: torch.Generator) -> Tensor:
-    """Random rows ``(blocks, rows, dim)``, orthonormal within each block; with ``rows > dim`` columns are."""
+    """Random rows ``(blocks, rows, dim)``, orthonormal within each block; if ``rows > dim``, the columns are."""
     wide = torch.randn(blocks, max(rows, dim), min(rows, dim), generator=draw, dtype=torch.float32)
     columns = torch.linalg.qr(wide).Q
     return (columns if rows > dim else columns.transpose(1, 2)).contiguous()
 
 
 def attended_similarity(q: Tensor, attention: Tensor, keys: Tensor) -> Tensor:
-    """Cosine similarity of q, multiplied by each component's attention, to the component's key.
+    """Cosine similarity between q, multiplied by each component's attention, and the component's key.
 
     Args:
         q: ``(B, D)``.
@@ -129,9 +129,9 @@ class CODAPromptModel(PromptedModel):
     """Prefix-tunes the first five blocks by weighted sums of components.
 
     Args:
-        backbone: of at least five blocks; as :class:`avalanche_f2ocl.FrozenModel`.
-        weights, image_size, device, config: as there.
-        **options: of :class:`CODAPromptConfig`.
+        backbone: a ViT with at least five blocks, given as for :class:`avalanche_f2ocl.FrozenModel`.
+        weights, image_size, device, config: see :class:`avalanche_f2ocl.FrozenModel`.
+        **options: options of :class:`CODAPromptConfig`.
 
     Raises:
         ValueError: the backbone has fewer blocks.
@@ -164,20 +164,20 @@ class CODAPrompt(BaseStrategy):
     """CODA-Prompt, task-free and in one pass.
 
     Source: Smith et al., CODA-Prompt: COntinual Decomposed Attention-based Prompting for Rehearsal-Free Continual
-    Learning, 2023. Components, attention, penalty, blocks and lengths are the paper's. Left out, because a stream
-    without boundaries has no place for it: components that are added for each task while earlier ones are frozen (all
-    are there, and trained, from the start), class masks by task (here by mini-batch, ``mask_logits``), and the decay of
-    the step size over a task.
+    Learning, 2023. Components, attention, penalty, blocks and lengths are the paper's. Some parts are left out because
+    they need task boundaries: adding components for each task while earlier ones are frozen (here all exist and are
+    trained from the start), class masks by task (here they are by mini-batch, ``mask_logits``), and the decay of the
+    step size over a task.
 
     Args:
-        backbone: of at least five blocks; as :class:`avalanche_f2ocl.F2OCLStrategy`.
-        weights, image_size, device: as there.
+        backbone: a ViT with at least five blocks, given as for :class:`avalanche_f2ocl.F2OCLStrategy`.
+        weights, image_size, device: see :class:`avalanche_f2ocl.F2OCLStrategy`.
         config: all options of :class:`CODAPromptConfig` at once.
-        **options: single ones, over ``config``; and those of the loop, see
+        **options: single options, which override ``config``, and those of the training loop, see
             :class:`avalanche_f2ocl.strategies.base.BaseStrategy`.
 
     Raises:
-        TypeError, ValueError: an option out of range, a backbone of fewer than five blocks.
+        TypeError, ValueError: an option is not allowed, or the backbone has fewer than five blocks.
 
     Example:
         >>> CODAPrompt(backbone="micro_vit", evaluator=None).model.config.pool_size

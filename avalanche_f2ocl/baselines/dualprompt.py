@@ -1,4 +1,4 @@
-"""DualPrompt: prefixes for all samples in the first blocks, prefixes chosen by key in the next."""
+"""DualPrompt: prefixes for all samples in the first blocks, and prefixes chosen by key in the next blocks."""
 
 from dataclasses import dataclass
 
@@ -24,17 +24,18 @@ class DualPromptConfig(KeyedConfig):
     """Options of DualPrompt, checked at construction.
 
     Args:
-        pool_size: E-prompts.
-        g_length, e_length: keys (and values) that the G-prompt and an E-prompt put into each of their blocks.
+        pool_size: number of E-prompts.
+        g_length, e_length: numbers of keys (and of values) that the G-prompt and an E-prompt put into each of their
+            blocks.
         pull: weight of the key loss.
-        classifier: ``"linear"``, or ``"ncm"`` (DualPrompt-NCM of the F2OCL paper, which does not say how its
-            prompts are trained; here by the linear head).
+        classifier: ``"linear"``, or ``"ncm"`` (DualPrompt-NCM of the F2OCL paper, which does not say how the
+            prompts are trained; here the linear head trains them).
         lr: Adam's step size; the default comes from a sweep, see benchmarks/README.md.
-        mask_logits, head_init, prompt_init, passes, augment, readout, normalise, inputs, precision, seed: as
+        mask_logits, head_init, prompt_init, passes, augment, readout, normalise, inputs, fit, precision, seed: see
             :class:`avalanche_f2ocl.baselines.keyed.KeyedConfig`.
 
     Raises:
-        TypeError, ValueError: an option out of range.
+        TypeError, ValueError: an option is not allowed.
 
     Example:
         >>> DualPromptConfig(pool_size=5).e_length
@@ -53,7 +54,7 @@ class DualPromptConfig(KeyedConfig):
 
 
 class DualPromptKeywords(KeyedKeywords, total=False):
-    """Of :class:`DualPrompt`."""
+    """Keywords of :class:`DualPrompt`."""
 
     config: DualPromptConfig | None
     pool_size: int
@@ -81,12 +82,12 @@ class DualPrompts(nn.Module):
 
 
 class DualPromptModel(KeyedModel):
-    """Prefix-tunes the backbone by the G-prompt and the E-prompt of the nearest key.
+    """Prefix-tunes the backbone with the G-prompt and the E-prompt of the nearest key.
 
     Args:
-        backbone: of at least five blocks; as :class:`avalanche_f2ocl.FrozenModel`.
-        weights, image_size, device, config: as there.
-        **options: of :class:`DualPromptConfig`.
+        backbone: a ViT with at least five blocks, given as for :class:`avalanche_f2ocl.FrozenModel`.
+        weights, image_size, device, config: see :class:`avalanche_f2ocl.FrozenModel`.
+        **options: options of :class:`DualPromptConfig`.
 
     Raises:
         ValueError: the backbone has fewer blocks.
@@ -123,20 +124,20 @@ class DualPrompt(BaseStrategy):
     """DualPrompt, task-free and in one pass.
 
     Source: Wang et al., DualPrompt: Complementary Prompting for Rehearsal-free Continual Learning, 2022. Blocks,
-    lengths, key loss and Adam are the paper's; a length counts the keys and as many values, as in its published
-    code. The E-prompt, there the current task's in training, is chosen by key in training as in testing, from a
-    pool of ten (there one for each of ten tasks). Left out, because a stream without boundaries has no place for
-    it: class masks by task. Left out too: clipping of gradients.
+    lengths, key loss and Adam are the paper's; a length counts the keys, and there are as many values, as in the
+    published code. The published code trains the current task's E-prompt, one for each of ten tasks; here an E-prompt
+    is chosen by key from a pool of ten, in training as in testing. Class masks by task are left out because they need
+    task boundaries. Clipping of gradients is left out too.
 
     Args:
-        backbone: of at least five blocks; as :class:`avalanche_f2ocl.F2OCLStrategy`.
-        weights, image_size, device: as there.
+        backbone: a ViT with at least five blocks, given as for :class:`avalanche_f2ocl.F2OCLStrategy`.
+        weights, image_size, device: see :class:`avalanche_f2ocl.F2OCLStrategy`.
         config: all options of :class:`DualPromptConfig` at once.
-        **options: single ones, over ``config``; and those of the loop, see
+        **options: single options, which override ``config``, and those of the training loop, see
             :class:`avalanche_f2ocl.strategies.base.BaseStrategy`.
 
     Raises:
-        TypeError, ValueError: an option out of range, a backbone of fewer than five blocks.
+        TypeError, ValueError: an option is not allowed, or the backbone has fewer than five blocks.
 
     Example:
         >>> DualPrompt(backbone="micro_vit", mask_logits="batch", evaluator=None).model.prompts.expert.keys.shape

@@ -21,13 +21,13 @@ class ERConfig(LinearConfig):
     """Options of ER, checked at construction.
 
     Args:
-        mem_size: images stored.
+        mem_size: number of images stored.
         lr: SGD's step size; the default comes from a sweep, see benchmarks/README.md.
-        mask_logits, head_init, readout, normalise, inputs, precision, seed: as
+        mask_logits, head_init, readout, normalise, inputs, fit, precision, seed: see
             :class:`avalanche_f2ocl.baselines.linear.LinearConfig`.
 
     Raises:
-        TypeError, ValueError: an option out of range.
+        TypeError, ValueError: an option is not allowed.
     """
 
     mem_size: int = 200
@@ -39,14 +39,14 @@ class ERConfig(LinearConfig):
 
 
 class ERKeywords(LinearKeywords, total=False):
-    """Of :class:`ER`."""
+    """Keywords of :class:`ER`."""
 
     config: ERConfig | None
     mem_size: int
 
 
 class CleanReplayPlugin(ReplayPlugin):
-    """Stores no experience of which a mini-batch was skipped, and draws as if it had not been."""
+    """Does not store an experience if one of its mini-batches was skipped, but draws as if none had been."""
 
     def before_train_dataset_adaptation(self, strategy, **kwargs):
         self._skipped, self._draws = strategy.skipped, torch.random.get_rng_state()
@@ -59,7 +59,7 @@ class CleanReplayPlugin(ReplayPlugin):
 
 
 class Reservoir(ReservoirSamplingBuffer):
-    """Avalanche's reservoir, which can let go of a class."""
+    """Avalanche's reservoir, from which a class can also be removed."""
 
     buffer: Any
     _buffer_weights: Any
@@ -84,23 +84,23 @@ class ERModel(LinearModel):
 
 
 class ER(BaseStrategy):
-    """Linear head trained on each mini-batch and as many images from a reservoir.
+    """A linear head that is trained on each mini-batch and as many images from a reservoir.
 
-    Not rehearsal-free: it stores ``mem_size`` images. Replay and reservoir are Avalanche's
+    It is not rehearsal-free: it stores ``mem_size`` images. Replay and reservoir are Avalanche's
     (``ReplayPlugin``, ``ReservoirSamplingBuffer``); ``model.forget`` also drops a class's images. Run it
-    on online streams: on plain experiences Avalanche fills the buffer only when the experience ends. An experience
-    of which a mini-batch was skipped (``on_bad_input="skip"``) is not stored.
+    on online streams, since on plain experiences Avalanche fills the buffer only when the experience ends. An
+    experience is not stored if one of its mini-batches was skipped (``on_bad_input="skip"``).
 
     Source: Chaudhry et al., On Tiny Episodic Memories in Continual Learning, 2019.
 
     Args:
-        backbone, weights, image_size, device: as :class:`avalanche_f2ocl.F2OCLStrategy`.
+        backbone, weights, image_size, device: see :class:`avalanche_f2ocl.F2OCLStrategy`.
         config: all options of :class:`ERConfig` at once.
-        **options: single ones, over ``config``; and those of the loop, see
+        **options: single options, which override ``config``, and those of the training loop, see
             :class:`avalanche_f2ocl.strategies.base.BaseStrategy`.
 
     Raises:
-        TypeError, ValueError: an option out of range.
+        TypeError, ValueError: an option is not allowed.
 
     Example:
         >>> ER(backbone="micro_vit", mem_size=500, evaluator=None).train_mb_size

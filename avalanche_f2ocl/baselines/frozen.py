@@ -1,4 +1,4 @@
-"""Heads on class sums of the frozen backbone, no prompts; ViT-NCM is the paper's one of them."""
+"""Heads on class sums of the frozen backbone without prompts; one of them is the paper's ViT-NCM."""
 
 from avalanche.core import SupervisedPlugin
 from typing_extensions import Self, Unpack
@@ -13,16 +13,17 @@ from avalanche_f2ocl.strategies.keywords import FrozenStrategyKeywords
 
 
 class FrozenBackbone(BaseStrategy):
-    """The frozen backbone under any head: what prompts have to beat.
+    """The frozen backbone under any head, which is what prompts have to beat.
 
     Args:
-        backbone, weights, image_size, device: as :class:`avalanche_f2ocl.F2OCLStrategy`.
+        backbone, weights, image_size, device: see :class:`avalanche_f2ocl.F2OCLStrategy`.
         config: all options of :class:`avalanche_f2ocl.config.FrozenConfig` at once.
-        **options: single ones, over ``config``; and those of the loop, see
+        **options: single options, which override ``config``, and those of the training loop, see
             :class:`avalanche_f2ocl.strategies.base.BaseStrategy`.
 
     Raises:
-        TypeError, ValueError, OSError: as :class:`avalanche_f2ocl.F2OCLStrategy`.
+        TypeError, ValueError: an option is not allowed.
+        OSError: the weights could not be loaded.
 
     Example:
         >>> FrozenBackbone(backbone="micro_vit", head="lda", evaluator=None).model.head.priors
@@ -38,18 +39,19 @@ class FrozenBackbone(BaseStrategy):
 
     @classmethod
     def rival(cls, name: str, **options: Unpack[FrozenStrategyKeywords]) -> Self:
-        """Another author's method, as a setting of the head and of what it sees.
+        """Another author's method, as a setting of the head and its features.
 
-        ``"ranpac"``, ``"layup"``, ``"f-oal"``, ``"g-acil"``, ``"slda"``, ``"klda"``, ``"randumb"``, ``"fecam"``; with
-        ``-task``, as published with boundaries; with ``-scaled``, with this package's scaled outputs. Sources, what
-        they keep and what departs from the publication: :data:`avalanche_f2ocl.rivals.RIVALS` and docs/rivals.md.
+        The methods are ``"ranpac"``, ``"layup"``, ``"f-oal"``, ``"g-acil"``, ``"slda"``, ``"klda"``, ``"randumb"`` and
+        ``"fecam"``; names with ``-task`` use boundaries, as published; names with ``-scaled`` have this package's
+        scaled outputs. :data:`avalanche_f2ocl.rivals.RIVALS` and docs/rivals.md give the sources, what the methods
+        keep and how they differ from their publications.
 
         Args:
-            name: the method.
-            **options: as the constructor's; they win over the method's.
+            name: name of the method.
+            **options: options of the constructor; they override the method's.
 
         Raises:
-            ValueError: an unknown name; the message lists those there are.
+            ValueError: the name is unknown; the message lists those there are.
 
         Example:
             >>> FrozenBackbone.rival("layup", backbone="micro_vit", evaluator=None).model.config.blocks
@@ -63,10 +65,10 @@ class FrozenBackbone(BaseStrategy):
 
 
 class ViTNCM(FrozenBackbone):
-    """The paper's ViT-NCM baseline: class means of the frozen embedding, F2OCL's limit without prompts.
+    """The paper's ViT-NCM baseline: class means of the frozen embedding, which is F2OCL without prompts.
 
     Args:
-        **options: as :class:`FrozenBackbone`; the defaults are the paper's baseline.
+        **options: options of :class:`FrozenBackbone`; the defaults are the paper's baseline.
 
     Example:
         >>> ViTNCM(backbone="micro_vit", evaluator=None).model.head.metric

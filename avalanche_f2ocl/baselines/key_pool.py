@@ -11,11 +11,12 @@ class KeyPool(nn.Module):
     """M prompts, each with a key that unprompted embeddings are matched with.
 
     Args:
-        size: prompts M.
-        shape: of one prompt.
+        size: number M of prompts.
+        shape: shape of one prompt.
         dim: length D of a key.
-        init: of the prompts, see :func:`avalanche_f2ocl.state.prompts.initial_prompt`; keys start uniform in [-1, 1).
-        seed: of the draws.
+        init: initial values of the prompts, see :func:`avalanche_f2ocl.state.prompts.initial_prompt`; keys start
+            uniform in [-1, 1).
+        seed: seed of the random draws.
 
     Attributes:
         prompts: parameter ``(M, *shape)``.
@@ -39,10 +40,11 @@ class KeyPool(nn.Module):
 
         Args:
             q: ``(B, D)``.
-            count: keys a sample, k.
+            count: number k of keys for each sample.
 
         Returns:
-            Their rows, ``(B, k)`` int64, and cosine similarities, ``(B, k)``, through which gradients reach the keys.
+            Rows of the keys, ``(B, k)`` int64, and cosine similarities, ``(B, k)``, through which gradients reach the
+            keys.
         """
         similarity = F.normalize(q, dim=1) @ F.normalize(self.keys, dim=1).T
         nearest = similarity.topk(count, dim=1)

@@ -1,4 +1,4 @@
-"""What L2P and DualPrompt share: prompts chosen by learned keys under a linear head."""
+"""The common part of L2P and DualPrompt: prompts chosen by learned keys under a linear head."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -19,14 +19,14 @@ class KeyedConfig(PromptedConfig):
 
     Args:
         pull: weight of the key loss.
-        classifier: ``"linear"``; or ``"ncm"``, nearest class mean of the prompted embeddings, re-encoded after
-            the last step; the linear head then only trains the prompts.
-        prompt_init: as :class:`avalanche_f2ocl.config.F2OCLConfig`.
-        lr, mask_logits, head_init, passes, augment, readout, normalise, inputs, precision, seed: as
+        classifier: ``"linear"``; or ``"ncm"``, the nearest class mean of the prompted embeddings, encoded again after
+            the last step, in which case the linear head only serves to train the prompts.
+        prompt_init: initial values of the prompts, see :class:`avalanche_f2ocl.config.F2OCLConfig`.
+        lr, mask_logits, head_init, passes, augment, readout, normalise, inputs, fit, precision, seed: see
             :class:`avalanche_f2ocl.baselines.prompted.PromptedConfig`.
 
     Raises:
-        TypeError, ValueError: an option out of range.
+        TypeError, ValueError: an option is not allowed.
     """
 
     pull: float = 1.0
@@ -39,7 +39,7 @@ class KeyedConfig(PromptedConfig):
 
 
 class KeyedKeywords(PromptedKeywords, total=False):
-    """What L2P and DualPrompt take."""
+    """Keywords of L2P and DualPrompt."""
 
     pull: float
     classifier: Literal["linear", "ncm"]
@@ -49,15 +49,15 @@ class KeyedKeywords(PromptedKeywords, total=False):
 class KeyedModel(PromptedModel):
     """Frozen backbone, prompts chosen by learned keys, linear head.
 
-    The penalty is ``pull`` times the cosine distance of q to the chosen keys, summed over them and averaged over
-    samples.
+    The penalty is ``pull`` times the cosine distance of q to the chosen keys, summed over the keys and averaged over
+    the samples.
 
     Args:
-        backbone, weights, image_size, device, config: as :class:`avalanche_f2ocl.FrozenModel`.
-        **options: of the class's ``config_type``.
+        backbone, weights, image_size, device, config: see :class:`avalanche_f2ocl.FrozenModel`.
+        **options: options of the class's ``config_type``.
 
     Attributes:
-        prompts: as :class:`PromptedModel`.
+        prompts: the prompts, see :class:`PromptedModel`.
         ncm: the nearest-class-mean head, or None.
     """
 

@@ -1,4 +1,4 @@
-"""L2P: a pool of prompts shared by all classes, chosen per sample by learned keys."""
+"""L2P: a pool of prompts that all classes share, from which learned keys choose for each sample."""
 
 from dataclasses import dataclass
 
@@ -18,21 +18,21 @@ class L2PConfig(KeyedConfig):
     """Options of L2P, checked at construction.
 
     Args:
-        pool_size: prompts in the pool, M.
-        prompt_length: tokens a prompt.
-        top_k: prompts a sample.
+        pool_size: number M of prompts in the pool.
+        prompt_length: number of tokens in a prompt.
+        top_k: number of prompts for each sample.
         pull: weight of the key loss.
-        classifier: ``"linear"``, or ``"ncm"`` (L2P-NCM of the F2OCL paper, which does not say how its prompts
-            are trained; here by the linear head).
-        readout: the embedding, by default the mean over the prompts' outputs.
+        classifier: ``"linear"``, or ``"ncm"`` (L2P-NCM of the F2OCL paper, which does not say how the prompts
+            are trained; here the linear head trains them).
+        readout: which outputs give the embedding; by default the mean over the prompts' outputs.
         prompt_position: ``"none"``, or ``"cls"`` to add the class token's position embedding to prompts, as the
             published code does.
         lr: Adam's step size; the default comes from a sweep, see benchmarks/README.md.
-        mask_logits, head_init, prompt_init, passes, augment, normalise, inputs, precision, seed: as
+        mask_logits, head_init, prompt_init, passes, augment, normalise, inputs, fit, precision, seed: see
             :class:`avalanche_f2ocl.baselines.keyed.KeyedConfig`.
 
     Raises:
-        TypeError, ValueError: an option out of range.
+        TypeError, ValueError: an option is not allowed.
 
     Example:
         >>> L2PConfig(top_k=3).pool_size
@@ -56,7 +56,7 @@ class L2PConfig(KeyedConfig):
 
 
 class L2PKeywords(KeyedKeywords, total=False):
-    """Of :class:`L2P`."""
+    """Keywords of :class:`L2P`."""
 
     config: L2PConfig | None
     pool_size: int
@@ -66,11 +66,11 @@ class L2PKeywords(KeyedKeywords, total=False):
 
 
 class L2PModel(KeyedModel):
-    """Concatenates the ``top_k`` nearest prompts of the pool among the tokens.
+    """Inserts the ``top_k`` nearest prompts of the pool, concatenated, among the tokens.
 
     Args:
-        backbone, weights, image_size, device, config: as :class:`avalanche_f2ocl.FrozenModel`.
-        **options: of :class:`L2PConfig`.
+        backbone, weights, image_size, device, config: see :class:`avalanche_f2ocl.FrozenModel`.
+        **options: options of :class:`L2PConfig`.
 
     Example:
         >>> L2PModel("micro_vit", lr=0.001).prompts.prompts.shape
@@ -95,18 +95,19 @@ class L2P(BaseStrategy):
     """Learning to Prompt, task-free and in one pass.
 
     Source: Wang et al., Learning to Prompt for Continual Learning, 2022. Pool, top-k, lengths, key loss, Adam and
-    the readout (mean over the prompts' outputs) are the paper's. Left out, because a stream without boundaries has
-    no place for it: class masks by task, the penalty on prompts that earlier tasks used, a new optimiser per task.
-    Left out too: prompts voted over a test batch (a prediction depends on its image alone) and clipping of gradients.
+    the readout (mean over the prompts' outputs) are the paper's. Some parts are left out because they need task
+    boundaries: class masks by task, the penalty on prompts that earlier tasks used, and a new optimiser for each task.
+    Votes over a test batch, which would make a prediction depend on other images, and clipping of gradients are left
+    out too.
 
     Args:
-        backbone, weights, image_size, device: as :class:`avalanche_f2ocl.F2OCLStrategy`.
+        backbone, weights, image_size, device: see :class:`avalanche_f2ocl.F2OCLStrategy`.
         config: all options of :class:`L2PConfig` at once.
-        **options: single ones, over ``config``; and those of the loop, see
+        **options: single options, which override ``config``, and those of the training loop, see
             :class:`avalanche_f2ocl.strategies.base.BaseStrategy`.
 
     Raises:
-        TypeError, ValueError: an option out of range.
+        TypeError, ValueError: an option is not allowed.
 
     Example:
         >>> L2P(backbone="micro_vit", mask_logits="batch", evaluator=None).model.config.top_k

@@ -1,4 +1,4 @@
-"""A linear head on the frozen backbone, trained by cross-entropy: the ground of ER, LwF and what trains prompts."""
+"""A linear head on the frozen backbone, trained by cross-entropy: the basis of ER, LwF and methods with prompts."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,15 +32,15 @@ class LinearConfig(EncoderOptions):
 
     Args:
         lr: the optimiser's step size.
-        mask_logits: ``"none"``, the cross-entropy runs over the classes so far; ``"batch"``, over those of the
-            mini-batch alone, so that classes that are absent are not pushed down.
-        head_init: weights of a class at its birth: ``"zeros"``; ``"normal"`` with deviation 0.02, as heads of timm's
-            start; or ``"uniform"`` in +-1/sqrt(D), as :class:`torch.nn.Linear` does. Biases are zero.
+        mask_logits: ``"none"``, the cross-entropy runs over the classes so far; ``"batch"``, only over those of the
+            mini-batch, so that absent classes are not pushed down.
+        head_init: initial weights of a new class: ``"zeros"``; ``"normal"`` with standard deviation 0.02, as in timm's
+            heads; or ``"uniform"`` in +-1/sqrt(D), as in :class:`torch.nn.Linear`. Biases start at zero.
         readout: ``"cls"`` or ``"patch"``.
-        normalise, inputs, precision, seed: see :class:`avalanche_f2ocl.options.EncoderOptions`.
+        normalise, inputs, fit, precision, seed: see :class:`avalanche_f2ocl.options.EncoderOptions`.
 
     Raises:
-        TypeError, ValueError: an option out of range.
+        TypeError, ValueError: an option is not allowed.
     """
 
     lr: float = 0.01
@@ -53,7 +53,7 @@ class LinearConfig(EncoderOptions):
 
 
 class LinearKeywords(EncoderKeywords, StrategyKeywords, total=False):
-    """What every strategy with a linear head takes."""
+    """Keywords of every strategy with a linear head."""
 
     lr: float
     mask_logits: MaskLogits
@@ -61,7 +61,7 @@ class LinearKeywords(EncoderKeywords, StrategyKeywords, total=False):
 
 
 class LinearStrategyKeywords(LinearKeywords, total=False):
-    """Of :class:`LinearStrategy`."""
+    """Keywords of :class:`LinearStrategy`."""
 
     config: LinearConfig | None
 
@@ -71,8 +71,8 @@ class LinearHead(ClassRows):
 
     Args:
         dim: length D of the embeddings.
-        init: see :class:`LinearConfig`.
-        seed: a class's first weights are a function of the seed and its id.
+        init: initial weights of a class, see :class:`LinearConfig`.
+        seed: seed of the initial weights; a class's weights are a function of the seed and the class id.
 
     Example:
         >>> head = LinearHead(2)
@@ -102,15 +102,15 @@ class LinearHead(ClassRows):
             self.weight[new] = weights.to(self.weight.device, non_blocking=True)
 
     def forward(self, z: Tensor) -> Tensor:
-        """``(B, D)`` to ``(B, C)``, unmasked."""
+        """Unmasked logits: ``(B, D)`` to ``(B, C)``."""
         return F.linear(z, self.used("weight"), self.used("bias"))
 
     def training_logits(self, z: Tensor, rows: Tensor) -> Tensor:
-        """``(B, D)`` to ``(B, R)`` for the classes ``rows (R,)`` alone; gradients flow to them."""
+        """Logits of only the classes ``rows (R,)``: ``(B, D)`` to ``(B, R)``; gradients flow to these classes."""
         return F.linear(z, self.trainable("weight", rows), self.trainable("bias", rows))
 
     def logits(self, z: Tensor) -> Tensor:
-        """The same as :meth:`forward`, masked where a class has had no sample."""
+        """The logits of :meth:`forward`, masked for classes without a sample."""
         return mask_unseen(self(z), self.used("counts"))
 
 
@@ -118,8 +118,8 @@ class LinearModel(BaseModel):
     """Frozen backbone and linear head, one SGD step per mini-batch.
 
     Args:
-        backbone, weights, image_size, device, config: as :class:`avalanche_f2ocl.FrozenModel`.
-        **options: of :class:`LinearConfig`.
+        backbone, weights, image_size, device, config: see :class:`avalanche_f2ocl.FrozenModel`.
+        **options: options of :class:`LinearConfig`.
 
     Example:
         >>> model = LinearModel("micro_vit", lr=0.01)
@@ -158,7 +158,7 @@ class LinearModel(BaseModel):
         return F.cross_entropy(self.head.training_logits(z, rows), targets)
 
     def loss_classes(self, batch: TrainingBatch) -> tuple[Tensor, Tensor]:
-        """Rows of the classes that the cross-entropy runs over, ``(R,)``, and each sample's among them, ``(B,)``."""
+        """Rows ``(R,)`` of the classes that the cross-entropy runs over, and each sample's index in them, ``(B,)``."""
         if self.config.mask_logits == "batch":
             return batch.class_rows, batch.local
         return torch.arange(self.head.num_rows, device=self.device), batch.rows
@@ -170,7 +170,7 @@ class LinearModel(BaseModel):
         self.batches += 1
 
     def batch_logits(self, batch: TrainingBatch) -> Tensor:
-        z = batch.encoded.detach()  # the training forward, whose gradient the loss needs
+        z = batch.encoded.detach()  # from the forward pass of training, whose gradient the loss needs
         with torch.no_grad():
             return self.head.logits(z)
 
@@ -181,16 +181,17 @@ class LinearModel(BaseModel):
 
 
 class LinearStrategy(BaseStrategy):
-    """Online training of the linear head; forgets, as its softmax leans to the latest classes.
+    """Online training of the linear head, which forgets because its softmax favours the latest classes.
 
     Args:
-        backbone, weights, image_size, device: as :class:`avalanche_f2ocl.F2OCLStrategy`.
+        backbone, weights, image_size, device: see :class:`avalanche_f2ocl.F2OCLStrategy`.
         config: all options of :class:`LinearConfig` at once.
-        **options: single ones, over ``config``; and those of the loop, see
+        **options: single options, which override ``config``, and those of the training loop, see
             :class:`avalanche_f2ocl.strategies.base.BaseStrategy`.
 
     Raises:
-        TypeError, ValueError, OSError: as :class:`avalanche_f2ocl.F2OCLStrategy`.
+        TypeError, ValueError: an option is not allowed.
+        OSError: the weights could not be loaded.
 
     Example:
         >>> LinearStrategy(backbone="micro_vit", evaluator=None).train_mb_size

@@ -1,4 +1,4 @@
-"""LwF: learning without forgetting, by distilling the head as it was some time ago."""
+"""LwF: learning without forgetting, by distilling an earlier copy of the head."""
 
 from copy import deepcopy
 from dataclasses import dataclass
@@ -24,14 +24,15 @@ class LwFConfig(LinearConfig):
 
     Args:
         alpha: weight of the distillation loss.
-        distillation_temperature: of its softmaxes.
-        refresh_every: mini-batches after which the teacher becomes the present head; None at boundaries.
+        distillation_temperature: temperature of the softmaxes in the distillation loss.
+        refresh_every: number of mini-batches after which the present head becomes the teacher; None to do so at task
+            boundaries.
         lr: SGD's step size; the default comes from a sweep, see benchmarks/README.md.
-        mask_logits, head_init, readout, normalise, inputs, precision, seed: as
+        mask_logits, head_init, readout, normalise, inputs, fit, precision, seed: see
             :class:`avalanche_f2ocl.baselines.linear.LinearConfig`.
 
     Raises:
-        TypeError, ValueError: an option out of range.
+        TypeError, ValueError: an option is not allowed.
     """
 
     alpha: float = 1.0
@@ -46,7 +47,7 @@ class LwFConfig(LinearConfig):
 
 
 class LwFKeywords(LinearKeywords, total=False):
-    """Of :class:`LwF`."""
+    """Keywords of :class:`LwF`."""
 
     config: LwFConfig | None
     alpha: float
@@ -55,21 +56,21 @@ class LwFKeywords(LinearKeywords, total=False):
 
 
 class HeadDistillation(LearningWithoutForgetting):
-    """Avalanche's loss, of a teacher's rows as a slice: by a list of their numbers the host waits for the device."""
+    """Avalanche's loss with a slice of the teacher's rows, since indexing by a list makes the host wait."""
 
     def _distillation_loss(self, out: Tensor, prev_out: Tensor, active_units: set[int]) -> Tensor:
-        known = out[:, : len(active_units)]  # the teacher's are the first
+        known = out[:, : len(active_units)]  # the teacher's classes are the first
         student, teacher = (F.log_softmax(logits / self.temperature, dim=1) for logits in (known, prev_out))
         return F.kl_div(student, teacher, reduction="batchmean", log_target=True)
 
 
 class HeadLwFPlugin(AtBoundaries, LwFPlugin):
-    """Avalanche's LwF on the frozen features: the head alone is copied and distilled.
+    """Avalanche's LwF on the frozen features, where only the head is copied and distilled.
 
     Args:
         alpha: weight of the distillation loss.
-        temperature: of its softmaxes.
-        refresh_every: mini-batches between two copies. None copies at boundaries: the end of a plain
+        temperature: temperature of the softmaxes in the distillation loss.
+        refresh_every: number of mini-batches between two copies. None copies at boundaries: at the end of a plain
             experience, or of a call of ``train`` on an online stream.
     """
 
@@ -94,7 +95,7 @@ class HeadLwFPlugin(AtBoundaries, LwFPlugin):
             self.teach(deepcopy(strategy.model.head))
 
     def forget_class(self, class_id: int, row: int) -> None:
-        """Takes a class that the model forgets out of the teacher, if it is there."""
+        """Removes a class that the model forgets from the teacher, if it is there."""
         teacher = self.lwf.prev_model
         if teacher is not None and row < teacher.num_rows:
             teacher.remove_row(row)
@@ -120,23 +121,23 @@ class LwFModel(LinearModel):
 
 
 class LwF(BaseStrategy):
-    """Linear head trained with LwF's distillation loss.
+    """A linear head that is trained with LwF's distillation loss.
 
     It uses task boundaries, unless ``refresh_every`` is given; see :class:`HeadLwFPlugin`.
 
     Source: Li and Hoiem, Learning without Forgetting, 2016; loss and teacher are Avalanche's.
 
     Args:
-        backbone, weights, image_size, device: as :class:`avalanche_f2ocl.F2OCLStrategy`.
+        backbone, weights, image_size, device: see :class:`avalanche_f2ocl.F2OCLStrategy`.
         config: all options of :class:`LwFConfig` at once.
-        **options: single ones, over ``config``; and those of the loop, see
+        **options: single options, which override ``config``, and those of the training loop, see
             :class:`avalanche_f2ocl.strategies.base.BaseStrategy`.
 
     Attributes:
         distillation: the plugin that adds the distillation loss.
 
     Raises:
-        TypeError, ValueError: an option out of range.
+        TypeError, ValueError: an option is not allowed.
 
     Example:
         >>> LwF(backbone="micro_vit", alpha=2.0, evaluator=None).train_mb_size

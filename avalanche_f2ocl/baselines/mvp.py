@@ -1,4 +1,4 @@
-"""MVP: prompts chosen by key, a mask of logits for each, and a loss for classes that are rare in the stream."""
+"""MVP: prompts chosen by key, a mask of logits for each prompt, and a loss for classes that are rare in the stream."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,17 +29,17 @@ class MVPConfig(PromptedConfig):
     """Options of MVP, checked at construction; the defaults are the published ones.
 
     Args:
-        pool_size: E-prompts M.
-        g_length, e_length: tokens that the G-prompt and an E-prompt put into each of their blocks.
-        alpha: share of the loss that is weighted by how little a sample's gradient is like the mini-batch's.
+        pool_size: number M of E-prompts.
+        g_length, e_length: numbers of tokens that the G-prompt and an E-prompt put into each of their blocks.
+        alpha: share of the loss that is weighted by how dissimilar a sample's gradient is to the mini-batch's.
         gamma: exponent of that weight.
-        margin: of the adaptive feature scaling.
+        margin: least scale of the adaptive feature scaling.
         lr: Adam's step size.
-        mask_logits, head_init, passes, augment, readout, normalise, inputs, precision, seed: as
+        mask_logits, head_init, passes, augment, readout, normalise, inputs, fit, precision, seed: see
             :class:`avalanche_f2ocl.baselines.prompted.PromptedConfig`.
 
     Raises:
-        TypeError, ValueError: an option out of range.
+        TypeError, ValueError: an option is not allowed.
 
     Example:
         >>> MVPConfig(pool_size=5).gamma
@@ -66,7 +66,7 @@ class MVPConfig(PromptedConfig):
 
 
 class MVPKeywords(PromptedKeywords, total=False):
-    """Of :class:`MVP`."""
+    """Keywords of :class:`MVP`."""
 
     config: MVPConfig | None
     pool_size: int
@@ -78,7 +78,7 @@ class MVPKeywords(PromptedKeywords, total=False):
 
 
 class CountedPrompts(Undoable):
-    """One G-prompt and a pool of E-prompts, chosen by key; those that were chosen often are farther away.
+    """One G-prompt and a pool of E-prompts, chosen by key; E-prompts that were chosen often count as farther away.
 
     Args:
         dim: length D of a token.
@@ -110,7 +110,7 @@ class CountedPrompts(Undoable):
 
     def count(self, rows: Tensor) -> None:
         """Notes that E-prompts ``rows (B,)`` were chosen."""
-        # A new tensor, so that the old one can be put back.
+        # A new tensor, so that undo can restore the old one.
         self.counts = self.counts.index_add(0, rows, torch.ones_like(rows))
 
     def undo_writes(self, rows: Tensor) -> Callable[[], None]:
@@ -118,12 +118,12 @@ class CountedPrompts(Undoable):
 
 
 class MaskedHead(LinearHead):
-    """A linear head whose logits each E-prompt multiplies by a learned mask, ``2 sigmoid(m)``; m starts at -1.
+    """A linear head whose logits are multiplied by a mask ``2 sigmoid(m)`` of the E-prompt; m is learned, from -1.
 
     Args:
         dim: length D of the embeddings.
-        pool_size: E-prompts M.
-        init, seed: as :class:`avalanche_f2ocl.baselines.linear.LinearHead`.
+        pool_size: number M of E-prompts.
+        init, seed: those of :class:`avalanche_f2ocl.baselines.linear.LinearHead`.
 
     Attributes:
         mask: parameter ``(capacity, M)``.
@@ -142,12 +142,12 @@ class MaskedHead(LinearHead):
 
 
 class MVPModel(PromptedModel):
-    """Puts the G-prompt and the nearest E-prompt into blocks, and masks logits as the E-prompt says.
+    """Puts the G-prompt and the nearest E-prompt into blocks, and masks logits by the E-prompt's mask.
 
     Args:
-        backbone: of at least five blocks; as :class:`avalanche_f2ocl.FrozenModel`.
-        weights, image_size, device, config: as there.
-        **options: of :class:`MVPConfig`.
+        backbone: a ViT with at least five blocks, given as for :class:`avalanche_f2ocl.FrozenModel`.
+        weights, image_size, device, config: see :class:`avalanche_f2ocl.FrozenModel`.
+        **options: options of :class:`MVPConfig`.
 
     Raises:
         ValueError: the backbone has fewer blocks.
@@ -210,22 +210,22 @@ class MVP(BaseStrategy):
     """Mask and Visual Prompt tuning; it needs no boundaries.
 
     Source: Moon et al., Online Class Incremental Learning on Stochastic Blurry Task Boundary via Mask and Visual Prompt
-    Tuning, 2023, and its published code (the last revision that compiles): logit masks for each prompt, contrastive
-    loss of the keys, a focal loss by the similarity of gradients, features scaled by how well a class's weight fits;
-    here without a memory. That code averages the losses of a mini-batch before it weights them, and takes the
-    contrastive loss over all pairs of samples where shapes are broadcast; here each sample has its own weight and
-    terms. It draws one augmentation for a mini-batch, here each image has its own. A class's row of the head starts at
-    zero (``head_init``) and is under Adam from its birth on.
+    Tuning, 2023, and its published code (the last revision that compiles). It has logit masks for each prompt, a
+    contrastive loss of the keys, a focal loss by the similarity of gradients, and features scaled by how well a class's
+    weight fits; here it has no memory of images. The published code averages the losses of a mini-batch before it
+    weights them and, because shapes are broadcast, takes the contrastive loss over all pairs of samples; here each
+    sample has its own weight and terms. The published code draws one augmentation for a mini-batch; here each image has
+    its own. A class's row of the head starts at zero (``head_init``), and Adam updates it from then on.
 
     Args:
-        backbone: of at least five blocks; as :class:`avalanche_f2ocl.F2OCLStrategy`.
-        weights, image_size, device: as there.
+        backbone: a ViT with at least five blocks, given as for :class:`avalanche_f2ocl.F2OCLStrategy`.
+        weights, image_size, device: see :class:`avalanche_f2ocl.F2OCLStrategy`.
         config: all options of :class:`MVPConfig` at once.
-        **options: single ones, over ``config``; and those of the loop, see
+        **options: single options, which override ``config``, and those of the training loop, see
             :class:`avalanche_f2ocl.strategies.base.BaseStrategy`.
 
     Raises:
-        TypeError, ValueError: an option out of range, a backbone of fewer than five blocks.
+        TypeError, ValueError: an option is not allowed, or the backbone has fewer than five blocks.
 
     Example:
         >>> MVP(backbone="micro_vit", evaluator=None).model.prompts.counts.shape

@@ -10,16 +10,17 @@ from torch.nn import functional as F
 
 
 def contrastive_key_loss(similarity: Tensor, rows: Tensor, keys: Tensor, counts: Tensor) -> Tensor:
-    """Draws the chosen keys to their queries and the keys apart, the less the oftener they were chosen.
+    """Draws chosen keys to their queries and pushes keys apart, less strongly the more often they were chosen.
 
-    With distances d = 1 - cosine and a mass of 1 + count for each key: ``-log(E / (D + E) + 1e-6)``, where D is the
-    mean of ``exp(d(query, key) / mass)`` over samples, and E of ``exp(d(key, other) / mass)`` over samples and keys.
+    With distances d = 1 - cosine and a mass of 1 + count for each key, the loss is ``-log(E / (D + E) + 1e-6)``, where
+    D is the mean of ``exp(d(query, key) / mass)`` over samples, and E that of ``exp(d(key, other) / mass)`` over
+    samples and keys.
 
     Args:
-        similarity: of queries to the chosen keys, cosine, ``(B, 1)``.
-        rows: of the chosen keys, ``(B,)`` int64.
+        similarity: cosine similarities of queries to the chosen keys, ``(B, 1)``.
+        rows: rows of the chosen keys, ``(B,)`` int64.
         keys: ``(M, D)``.
-        counts: how often each was chosen before, ``(M,)``.
+        counts: how often each key was chosen before, ``(M,)``.
 
     Returns:
         Scalar.
@@ -31,7 +32,7 @@ def contrastive_key_loss(similarity: Tensor, rows: Tensor, keys: Tensor, counts:
 
 
 def gradient_similarity(z: Tensor, logits: Tensor, gate: Tensor, targets: Tensor) -> Tensor:
-    """How alike a sample's and the mini-batch's gradient of the cross-entropy are, at the weight of the sample's class.
+    """Similarity of a sample's and the mini-batch's gradients of the cross-entropy by the weight of the sample's class.
 
     Args:
         z: embeddings, ``(B, D)``.
@@ -50,12 +51,12 @@ def gradient_similarity(z: Tensor, logits: Tensor, gate: Tensor, targets: Tensor
 
 
 def adaptive_scale(z: Tensor, weight: Tensor, margin: float) -> Tensor:
-    """What features are divided by: little where the class's weight fits them already.
+    """The divisor of features, which is small if the class's weight already fits them.
 
     Args:
-        z: ``(B, D)``.
-        weight: of each sample's class, ``(B, D)``.
-        margin: least scale.
+        z: embeddings, ``(B, D)``.
+        weight: weights of each sample's class, ``(B, D)``.
+        margin: least divisor.
 
     Returns:
         ``(B, 1)``.

@@ -17,17 +17,17 @@ FIRST_BLOCKS = (0, 1, 2, 3, 4)
 
 @contextmanager
 def prefix_tuning(blocks: Sequence[Any] | nn.Sequential, prefixes: Mapping[int, Tensor]) -> Iterator[None]:
-    """While it lasts, the attention of some blocks also attends to given keys and values.
+    """A context in which some blocks also attend to given keys and values.
 
-    timm's attention runs as it is, on P more tokens: their keys and values are the prefix's, their outputs are
-    dropped. So any attention works that projects to queries, keys and values by one ``qkv`` layer.
+    timm's attention runs unchanged on P additional tokens: their keys and values are the prefix's, and their outputs
+    are dropped. So this works with any attention that projects to queries, keys and values by one ``qkv`` layer.
 
     Args:
-        blocks: of the ViT.
-        prefixes: by index of the block, ``(B, 2, P, D)`` or ``(1, 2, P, D)`` for all samples: keys, then values,
-            before the split into heads; gradients flow to them.
+        blocks: blocks of the ViT.
+        prefixes: prefixes by index of the block, ``(B, 2, P, D)`` or ``(1, 2, P, D)`` for all samples: keys, then
+            values, before the split into heads; gradients flow to them.
 
-    Source: Li and Liang, Prefix-Tuning, 2021; for ViTs Wang et al., DualPrompt, 2022.
+    Source: Li and Liang, Prefix-Tuning, 2021; for ViTs, Wang et al., DualPrompt, 2022.
 
     Example:
         >>> from timm.layers import Attention
@@ -45,11 +45,11 @@ def prefix_tuning(blocks: Sequence[Any] | nn.Sequential, prefixes: Mapping[int, 
 
 
 def check_blocks(vit: AnyViT, method: str, last: int) -> None:
-    """Raises unless a ViT's blocks, up to the one with index ``last``, take prefixes and prompts of their own.
+    """Raises unless a ViT's blocks, up to the one with index ``last``, can take prefixes and prompts of their own.
 
     Raises:
-        TypeError: the family's attention has no ``qkv`` layer that could be added to.
-        ValueError: there are fewer blocks.
+        TypeError: the family's attention has no ``qkv`` layer to add to.
+        ValueError: the ViT has fewer blocks.
     """
     if not isinstance(vit, VisionTransformer):
         raise TypeError(

@@ -1,4 +1,4 @@
-"""What methods have in common that train prompts for all classes and a head: their passes over a mini-batch."""
+"""The common part of methods that train a head and prompts for all classes: their passes over a mini-batch."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ class PromptedConfig(LinearConfig):
 
     Args:
         passes: optimiser steps on each mini-batch.
-        augment: what each pass sees of the images: as they are; or, anew each time, shifted and mirrored (``"crop"``),
-            and changed by AutoAugment's policy, too (``"autoaugment"``). See
+        augment: how images are changed, anew in each pass: ``"none"``, not at all; ``"crop"``, shifted and mirrored;
+            ``"autoaugment"``, also changed by AutoAugment's policy. See
             :func:`avalanche_f2ocl.baselines.augmentation.augmented`.
-        lr, mask_logits, head_init, readout, normalise, inputs, precision, seed: as
+        lr, mask_logits, head_init, readout, normalise, inputs, fit, precision, seed: see
             :class:`avalanche_f2ocl.baselines.linear.LinearConfig`.
 
     Raises:
-        TypeError, ValueError: an option out of range.
+        TypeError, ValueError: an option is not allowed.
     """
 
     passes: int = 1
@@ -41,7 +41,7 @@ class PromptedConfig(LinearConfig):
 
 
 class PromptedKeywords(LinearKeywords, total=False):
-    """What every strategy with trained prompts takes."""
+    """Keywords of every strategy with trained prompts."""
 
     passes: int
     augment: Augment
@@ -51,9 +51,9 @@ class Prompted(NamedTuple):
     """Embeddings under prompts.
 
     Attributes:
-        z: ``(B, D)``.
-        similarity: of the images to the keys of their prompts, ``(B, k)``; None without such.
-        rows: of these prompts, ``(B, k)`` int64; None where there is nothing to choose.
+        z: embeddings, ``(B, D)``.
+        similarity: similarity of the images to the keys of their prompts, ``(B, k)``; None without keys.
+        rows: rows of these prompts, ``(B, k)`` int64; None if there is nothing to choose.
     """
 
     z: Tensor
@@ -65,7 +65,7 @@ class PromptedBatch(TrainingBatch):
     """A training mini-batch of :class:`PromptedModel`.
 
     Attributes:
-        taken: passes so far.
+        taken: number of passes so far.
     """
 
     taken = 0
@@ -74,15 +74,15 @@ class PromptedBatch(TrainingBatch):
 class PromptedModel(LinearModel):
     """Frozen backbone, prompts for all classes, a head; Adam steps on all of them.
 
-    The loss is the cross-entropy and a penalty of the method's own. Prompts and what belongs to them are under Adam as
-    usual; a row of the head is, from its class's birth on.
+    The loss is the cross-entropy plus the method's own penalty. Adam updates prompts and their keys as usual, and a row
+    of the head from the time its class appears.
 
     Args:
-        backbone, weights, image_size, device, config: as :class:`avalanche_f2ocl.FrozenModel`.
-        **options: of the class's ``config_type``.
+        backbone, weights, image_size, device, config: see :class:`avalanche_f2ocl.FrozenModel`.
+        **options: options of the class's ``config_type``.
 
     Attributes:
-        prompts: what is trained beside the head; a module without anything that grows.
+        prompts: the module that is trained besides the head; it does not grow.
     """
 
     config_type = PromptedConfig
@@ -109,7 +109,7 @@ class PromptedModel(LinearModel):
         """Embeds images under prompts."""
 
     def penalty(self, prompted: Prompted) -> Tensor:
-        """What is added to the cross-entropy, scalar."""
+        """The penalty that is added to the cross-entropy, scalar."""
         return prompted.z.new_zeros(())
 
     @property
@@ -120,7 +120,7 @@ class PromptedModel(LinearModel):
         return self.embed(batch)
 
     def next_pass(self, batch: PromptedBatch) -> Prompted:
-        """The mini-batch, augmented as the options say, under the prompts as they are now."""
+        """The embeddings of the mini-batch, augmented as the options say, under the present prompts."""
         number, batch.taken = batch.taken, batch.taken + 1
         config = self.config
         if config.augment == "none":
@@ -135,7 +135,7 @@ class PromptedModel(LinearModel):
         return self.cross_entropy(prompted.z, batch) + self.penalty(prompted)
 
     def batch_logits(self, batch: TrainingBatch) -> Tensor:
-        with torch.set_grad_enabled(self.config.augment == "none"):  # then it is the first pass of training
+        with torch.set_grad_enabled(self.config.augment == "none"):  # then it is training's first pass
             return self.score(batch.encoded)
 
     @torch.no_grad()
@@ -146,5 +146,5 @@ class PromptedModel(LinearModel):
 
     @torch.no_grad()
     def score(self, prompted: Prompted) -> Tensor:
-        """Logits ``(B, C)``, masked where a class has had no sample."""
+        """Logits ``(B, C)``, masked for classes without a sample."""
         return self.head.logits(prompted.z)

@@ -1,16 +1,17 @@
-"""F2OCL with prompts that are never trained: what extra tokens alone do."""
+"""F2OCL with prompts that are never trained, which shows the effect of extra tokens alone."""
 
 from avalanche_f2ocl.models.random_prompt import RandomPromptModel
 from avalanche_f2ocl.strategies.f2ocl import F2OCLStrategy
 
 
 class RandomPrompt(F2OCLStrategy):
-    """The same pipeline without the contrastive loss: prompts keep their initial values.
+    """F2OCL without the contrastive loss: prompts keep their initial values.
 
-    The yardstick for training: prompts move embeddings whether or not they are trained.
+    It shows what training is worth, since prompts move embeddings whether or not they are trained.
 
     Args:
-        **options: as :class:`avalanche_f2ocl.F2OCLStrategy`; those of the loss and the optimiser are idle.
+        **options: options of :class:`avalanche_f2ocl.F2OCLStrategy`; those of the loss and the optimiser have no
+            effect.
 
     Example:
         >>> RandomPrompt(backbone="micro_vit", evaluator=None).model.passes

@@ -24,16 +24,16 @@ class SinglePromptConfig(PromptedConfig):
     """Options of SinglePrompt, checked at construction; the defaults are the published ones.
 
     Args:
-        length: keys (and as many values) put into each of the first five blocks.
-        scale: of the cosine head, one over the temperature.
-        prompt_init: as :class:`avalanche_f2ocl.config.F2OCLConfig`.
+        length: number of keys (and of values) put into each of the first five blocks.
+        scale: scale of the cosine head, one over the temperature.
+        prompt_init: initial values of the prompt, see :class:`avalanche_f2ocl.config.F2OCLConfig`.
         prompt_position: ``"cls"``, the class token's position embedding is added to keys and values; or ``"none"``.
         lr: Adam's step size.
-        mask_logits, head_init, passes, augment, readout, normalise, inputs, precision, seed: as
+        mask_logits, head_init, passes, augment, readout, normalise, inputs, fit, precision, seed: see
             :class:`avalanche_f2ocl.baselines.prompted.PromptedConfig`.
 
     Raises:
-        TypeError, ValueError: an option out of range.
+        TypeError, ValueError: an option is not allowed.
 
     Example:
         >>> SinglePromptConfig(augment="none").passes
@@ -59,7 +59,7 @@ class SinglePromptConfig(PromptedConfig):
 
 
 class SinglePromptKeywords(PromptedKeywords, total=False):
-    """Of :class:`SinglePrompt`."""
+    """Keywords of :class:`SinglePrompt`."""
 
     config: SinglePromptConfig | None
     length: int
@@ -69,12 +69,12 @@ class SinglePromptKeywords(PromptedKeywords, total=False):
 
 
 class CosineHead(LinearHead):
-    """Scaled cosine similarity to a learned vector per class, which starts at random; there is no bias.
+    """Scaled cosine similarity to a learned vector for each class, which starts at random; there is no bias.
 
     Args:
         dim: length D of the embeddings.
-        scale: the logit of an embedding that points the same way.
-        init, seed: as :class:`avalanche_f2ocl.baselines.linear.LinearHead`.
+        scale: the logit of an embedding that points in the same direction as the class's vector.
+        init, seed: those of :class:`avalanche_f2ocl.baselines.linear.LinearHead`.
 
     Example:
         >>> import torch
@@ -89,7 +89,7 @@ class CosineHead(LinearHead):
         self.scale = scale
 
     def forward(self, z: Tensor) -> Tensor:
-        """``(B, D)`` to ``(B, C)``, unmasked."""
+        """Unmasked logits: ``(B, D)`` to ``(B, C)``."""
         return self._cosine(z, self.used("weight"))
 
     def training_logits(self, z: Tensor, rows: Tensor) -> Tensor:
@@ -100,7 +100,7 @@ class CosineHead(LinearHead):
 
 
 class Prefix(nn.Module):
-    """Keys and values for all images.
+    """The keys and values that all images share.
 
     Attributes:
         prefix: parameter ``(5 blocks, 2, length, D)``: keys, then values.
@@ -115,9 +115,9 @@ class SinglePromptModel(PromptedModel):
     """Frozen backbone, one prefix in its first five blocks, cosine head.
 
     Args:
-        backbone: of at least five blocks; as :class:`avalanche_f2ocl.FrozenModel`.
-        weights, image_size, device, config: as there.
-        **options: of :class:`SinglePromptConfig`.
+        backbone: a ViT with at least five blocks, given as for :class:`avalanche_f2ocl.FrozenModel`.
+        weights, image_size, device, config: see :class:`avalanche_f2ocl.FrozenModel`.
+        **options: options of :class:`SinglePromptConfig`.
 
     Raises:
         ValueError: the backbone has fewer blocks.
@@ -151,19 +151,19 @@ class SinglePromptModel(PromptedModel):
 class SinglePrompt(BaseStrategy):
     """One prompt for every image, trained through a cosine head whose loss is masked to the mini-batch's classes.
 
-    Source: Park et al., Is Prompt Selection Necessary for Task-Free Online Continual Learning?, 2026, which needs no
-    boundaries. All of it is here. A class's vector is under Adam from its birth on and rests while the class is absent;
-    there the momentum goes on moving it.
+    Source: Park et al., Is Prompt Selection Necessary for Task-Free Online Continual Learning?, 2026. The method needs
+    no boundaries and is implemented completely. Adam updates a class's vector from the time the class appears, and the
+    vector rests while the class is absent; in the published code the momentum goes on moving it.
 
     Args:
-        backbone: of at least five blocks; as :class:`avalanche_f2ocl.F2OCLStrategy`.
-        weights, image_size, device: as there.
+        backbone: a ViT with at least five blocks, given as for :class:`avalanche_f2ocl.F2OCLStrategy`.
+        weights, image_size, device: see :class:`avalanche_f2ocl.F2OCLStrategy`.
         config: all options of :class:`SinglePromptConfig` at once.
-        **options: single ones, over ``config``; and those of the loop, see
+        **options: single options, which override ``config``, and those of the training loop, see
             :class:`avalanche_f2ocl.strategies.base.BaseStrategy`.
 
     Raises:
-        TypeError, ValueError: an option out of range, a backbone of fewer than five blocks.
+        TypeError, ValueError: an option is not allowed, or the backbone has fewer than five blocks.
 
     Example:
         >>> SinglePrompt(backbone="micro_vit", evaluator=None).model.head.scale
