@@ -2,8 +2,8 @@
 
     python -m benchmarks.beyond.whole_protocol --data-dir DIR --weights vit_tiny_patch16_224.safetensors --jobs 2
 
-F2OCL and all runs at 224 px are tested only once, at the end, which halves the forward passes, so their forgetting is
-not measured. Runs take a third of the time in bfloat16 if the CPU multiplies it in hardware. If interrupted, the
+F2OCL, random prompts, RanPAC with its 10,000 random features and all runs at 224 px are tested only once, at the end,
+which halves the forward passes, so their forgetting is not measured. Runs take a third of the time in bfloat16 if the CPU multiplies it in hardware. If interrupted, the
 command continues where it stopped.
 """
 
@@ -27,7 +27,13 @@ HEADS = {
 SIDE_HEADS = {FROZEN: HEADS, "f2ocl-either": {"f2ocl": {"head_features": "z"}}}
 """Heads that learn alongside a method's own head, from the same passes."""
 RUNS = {
-    112: [(FROZEN, (3, 4, 5), True), ("f2ocl-best", (3,), True), ("f2ocl-either", (3,), False)],
+    112: [
+        (FROZEN, (3, 4, 5), True),
+        ("f2ocl-best", (3,), True),
+        ("f2ocl-either", (3,), False),
+        ("random-prompt", (3,), False),
+        ("ranpac", (3,), False),
+    ],
     224: [(FROZEN, (3,), False), ("f2ocl-best", (3,), False)],
 }
 """By image size: method, seeds, and whether all groups so far are tested after each group."""
