@@ -3,8 +3,8 @@
     python -m benchmarks.beyond.whole_protocol --data-dir DIR --weights vit_tiny_patch16_224.safetensors --jobs 2
 
 F2OCL, random prompts, RanPAC with its 10,000 random features and all runs at 224 px are tested only once, at the end,
-which halves the forward passes, so their forgetting is not measured. Runs take a third of the time in bfloat16 if the CPU multiplies it in hardware. If interrupted, the
-command continues where it stopped.
+which halves the forward passes, so their forgetting is not measured. Runs take a third of the time in bfloat16 if the
+CPU multiplies it in hardware. If interrupted, the command continues where it stopped.
 """
 
 import argparse
