@@ -1,4 +1,4 @@
-"""A stream without boundaries, and accuracy at any time: F2OCL beside frozen features with the same head.
+"""A stream without boundaries, and accuracy at any time: F2OCL compared with frozen features under the same head.
 
     python examples/blurry_stream.py [--train-per-class 60] [--figure runs/blurry.png]
 """

@@ -1,4 +1,4 @@
-"""F2OCL beside a strategy of Avalanche's own, on the same stream and the same frozen backbone.
+"""F2OCL compared with one of Avalanche's own strategies, on the same stream and the same frozen backbone.
 
     python examples/compare_with_avalanche.py [--train-per-class 40]
 """

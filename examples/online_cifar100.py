@@ -1,12 +1,12 @@
-"""The paper's CIFAR-100 experiment: F2OCL beside its baselines, online, one pass, in mini-batches of ten.
+"""The paper's CIFAR-100 experiment: F2OCL and its baselines, online, in one pass and mini-batches of ten.
 
-With no options: torchvision's CIFAR-100 (downloaded), ViT-B/16 augreg in21k (downloaded by timm), 224 px,
-ten groups of ten classes. Smaller and offline:
+Without options it uses torchvision's CIFAR-100 (downloaded), a ViT-B/16 augreg in21k (downloaded by timm) at 224 px,
+and ten groups of ten classes. A smaller run, which can be offline:
 
     python examples/online_cifar100.py --data cifar100.zip --backbone vit_tiny_patch16_224 \\
         --weights vit_tiny.safetensors --image-size 112 --train-per-class 20 --test-per-class 10
 
-Several processes share the work, a GPU each:
+Several processes can share the work, with a GPU each:
 
     torchrun --nproc-per-node 2 examples/online_cifar100.py --methods f2ocl,vit-ncm
 """
@@ -60,7 +60,7 @@ def parse_args():
 
 
 def estimate_seconds(vit, stream, args, device) -> float:
-    """What F2OCL's run will take, from a few mini-batches on a learner that is thrown away."""
+    """Estimates the seconds of F2OCL's run from a few mini-batches with a temporary learner."""
     probe = F2OCLModel(vit, passes=args.passes).to(device)
     data = stream.train_stream[0].dataset
     items = [data[i] for i in range(min(BATCH_SIZE, len(data)))]

@@ -1,4 +1,4 @@
-"""A ViT of your own: any timm VisionTransformer, with weights from wherever you have them.
+"""Your own ViT: any timm VisionTransformer, with weights from any source.
 
     python examples/own_backbone.py
 """

@@ -1,4 +1,4 @@
-"""A folder (or zip) of your own pictures: train/<class>/*, and test/<class>/* to see how well it went.
+"""A folder (or zip) of your own pictures: train/<class>/*, and test/<class>/* to measure the accuracy.
 
     python examples/own_images.py pictures [--backbone vit_small_patch16_224.augreg_in21k] [--groups 3]
 """

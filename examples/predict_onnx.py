@@ -1,4 +1,4 @@
-"""Predicts with a file of `f2ocl export`; needs onnxruntime, numpy and Pillow alone.
+"""Predicts with a file of `f2ocl export`; needs only onnxruntime, numpy and Pillow.
 
 python examples/predict_onnx.py model.onnx pictures/*.jpg
 """
@@ -12,7 +12,7 @@ from PIL import Image, ImageOps
 
 
 def square(image: Image.Image, side: int, fit: str, crop_pct: float, interpolation: str, fill: list[int]) -> np.ndarray:
-    """A picture as the model was taught to see it, ``(3, side, side)`` uint8."""
+    """A picture as the model expects it, ``(3, side, side)`` uint8."""
     image, resample = ImageOps.exif_transpose(image).convert("RGB"), Image.Resampling[interpolation.upper()]
     width, height = image.size
     if fit == "squash" or (fit == "auto" and width == height) or width == height == side:

@@ -1,4 +1,4 @@
-"""A run that can be stopped at any time: interrupt it, and start it again.
+"""A run that can be interrupted at any time and then started again.
 
     python examples/resume.py [--train-per-class 60] [--file runs/resume.safetensors]
 """

@@ -1,4 +1,4 @@
-"""Learn and predict in a loop, without Avalanche: each image is predicted, then its name is told.
+"""Learn and predict in a loop, without Avalanche: each image is first predicted, and then learned with its name.
 
     python examples/serve.py [--images 300]
 """

@@ -1,1 +1,1 @@
-"""What a machine with a CUDA device is asked, in minutes: see ``python -m benchmarks.gpu --help``."""
+"""Measurements for a machine with a CUDA device, in minutes: see ``python -m benchmarks.gpu --help``."""

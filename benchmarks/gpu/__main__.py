@@ -1,12 +1,14 @@
-"""Everything that a machine with a CUDA device is wanted for, in one command.
+"""All measurements that need a CUDA device, in one command.
 
     python -m benchmarks.gpu --out DIR --minutes 20
 
-Parts come in the order of their worth, each in a process of its own with its own limit of time; what one leaves of it
-goes to the next. Each writes results to DIR/<part>.json as soon as they are there, and its output to DIR/output.log.
-The next comes whatever becomes of it. DIR/summary.json says what that was. --dry-run does all of it small, anywhere.
+The parts run in the order of their value, each in its own process with its own time limit; time that a part does not
+use goes to the next. Each part writes its results to DIR/<part>.json as soon as it has them, and its output to
+DIR/output.log. If a part fails, the next one runs nevertheless; DIR/summary.json says how each part ended. --dry-run
+runs all parts on a small scale on any machine.
 
-Without a network: --pack takes the folder that benchmarks.gpu.pack made, with missing libraries, data and weights.
+On a machine without a network, --pack takes the folder that benchmarks.gpu.pack made, with missing libraries, data and
+weights.
 """
 
 import argparse
@@ -22,7 +24,7 @@ from benchmarks.gpu.plan import MINUTES, PARTS, limit
 from benchmarks.gpu.unpack import unpack
 
 TAIL = 1500
-"""Characters of a failed part's output that go into the summary."""
+"""Number of characters of a failed part's output that go into the summary."""
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -57,18 +59,18 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def failed_rows(path: Path) -> list[str]:
-    """Of a part's results, those that an exception stands for."""
+    """Those of a part's results that are exceptions."""
     rows = json.loads(path.read_text()) if path.exists() else {}
     return [name for name, row in rows.items() if "failed" in row]
 
 
 def command(name: str, arguments: list[str]) -> list[str]:
-    """That runs a part."""
+    """The command that runs a part."""
     return [sys.executable, "-W", "ignore", "-m", f"benchmarks.gpu.{name}", *arguments]
 
 
 def run_part(name: str, arguments: list[str], seconds: float, out: Path, environment: dict[str, str]) -> dict:
-    """What became of a part: ``done``, ``failed``, ``out of time``; the end of its output where it was not done."""
+    """Runs a part; returns ``done``, ``failed`` or ``out of time``, and the end of its output if it was not done."""
     start = time.monotonic()
     if seconds <= 0:
         return {"became": "out of time", "seconds": 0.0, "limit": 0.0}
@@ -83,7 +85,7 @@ def run_part(name: str, arguments: list[str], seconds: float, out: Path, environ
             became = "out of time"
         finally:
             if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)  # with the processes that it started
+                os.killpg(process.pid, signal.SIGKILL)  # includes the processes that it started
                 process.wait()
         file.seek(begin)
         end = file.read().decode(errors="replace")[-TAIL:]

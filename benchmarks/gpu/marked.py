@@ -1,4 +1,4 @@
-"""The tests that need a CUDA device: how many pass, and what the others say."""
+"""The tests that need a CUDA device: how many pass, and the messages of those that fail."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ from benchmarks.gpu.setting import Results, Setting
 
 TESTS = Path(__file__).parents[2] / "tests"
 QUICK = "backbone/test_cuda_graphs.py"
-"""Of which a few are enough where all are skipped."""
+"""Tests that are enough for a small run, in which all tests are skipped."""
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -29,12 +29,12 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def run_pytest(arguments: list[str]) -> None:
-    """As a user does."""
+    """Runs pytest as a user does."""
     subprocess.run([sys.executable, "-m", "pytest", *arguments], check=False)
 
 
 def read_report(path: Path) -> tuple[dict[str, int], dict[str, str]]:
-    """Numbers of tests by outcome, and what failed ones say, from what ``pytest --junitxml`` wrote."""
+    """Numbers of tests by outcome, and messages of failed tests, from the report of ``pytest --junitxml``."""
     outcomes: Counter[str] = Counter()
     problems = {}
     for case in ElementTree.parse(path).iter("testcase"):

@@ -1,11 +1,11 @@
-"""What a machine without a network lacks, in pieces that travel: libraries, CIFAR-100 and weights.
+"""Packs what a machine without a network lacks into pieces: libraries, CIFAR-100 and weights.
 
     python -m benchmarks.gpu.pack --data cifar100.zip --weights vit_tiny_patch16_224.safetensors --has packages.txt
 
---has lists the packages that are there, one a line. Of what the package and its tests need beyond those, wheels come
-from --wheels, a folder, and else from the index. Makes .gpu/1, .gpu/2 and so on, each of at most --most bytes, which
-git ignores: bring the folders there, each its own way if need be, and run what is printed. Files that are too large are
-cut, and benchmarks.gpu puts them together again, by checksum.
+--has lists the packages that the machine has, one a line. Wheels of the other packages that this package and its tests
+need come from the folder --wheels, or else from the index. The command makes .gpu/1, .gpu/2 and so on, each of at most
+--most bytes, which git ignores. Bring these folders to the machine, separately if necessary, and run the printed
+command. Files that are too large are cut; benchmarks.gpu joins them again and checks their checksums.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from benchmarks.gpu.unpack import MANIFEST
 MOST = 55_000_000
 ROOT = Path(__file__).parents[2]
 NEEDED = ("avalanche-lib", "timm", "torchvision", "scikit-learn", "hypothesis", "pytest", "pytorch-metric-learning")
-"""What the package needs and its tests import."""
+"""Packages that the package needs or its tests import."""
 
 
 def name_of(requirement: str) -> str:
@@ -39,7 +39,7 @@ def name_of(requirement: str) -> str:
 
 
 def missing(needed: list[str], there: set[str]) -> dict[str, str]:
-    """Versions by name of what is needed, by the metadata of what is installed here, and is not there."""
+    """Versions by name of needed packages that are not in ``there``, by the metadata of packages installed here."""
     found: dict[str, str] = {}
     todo = [name_of(name) for name in needed]
     while todo:
@@ -56,7 +56,7 @@ def missing(needed: list[str], there: set[str]) -> dict[str, str]:
 
 
 def fetch(packages: dict[str, str], wheels: Path | None, folder: Path, python: str) -> None:
-    """Puts wheels of packages into a folder; from another one, from the index, or built from source."""
+    """Puts wheels of packages into a folder: from another folder, from the index, or built from source."""
     for name, number in packages.items():
         own = [path for path in wheels.glob("*.whl") if name_of(path.name.split("-")[0]) == name] if wheels else []
         if own:
@@ -71,7 +71,7 @@ def fetch(packages: dict[str, str], wheels: Path | None, folder: Path, python: s
 
 
 def pieces(path: Path, most: int) -> Iterator[bytes]:
-    """A file's bytes, cut."""
+    """A file's bytes, cut into pieces."""
     with path.open("rb") as file:
         while piece := file.read(most):
             yield piece
@@ -81,9 +81,9 @@ def pack(files: dict[str, Path], folder: Path, most: int) -> list[Path]:
     """Distributes files over folders of at most ``most`` bytes each, the manifest in the first.
 
     Args:
-        files: by their path in the pack.
-        folder: emptied before.
-        most: bytes.
+        files: files by their path in the pack.
+        folder: the folder of the pack, which is emptied first.
+        most: largest number of bytes in a folder.
 
     Returns:
         The folders.

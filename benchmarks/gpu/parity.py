@@ -1,4 +1,4 @@
-"""Whether CUDA learns and answers what the CPU does: digits on the bundled ViT, in float32 and bfloat16."""
+"""Whether CUDA learns and predicts the same as the CPU: digits on the bundled ViT, in float32 and bfloat16."""
 
 from copy import deepcopy
 from itertools import product
@@ -25,7 +25,7 @@ def main(argv: list[str] | None = None) -> None:
     sizes = {"train_per_class": 10, "test_per_class": 5} if setting.small else {}
     methods = ["vit-ncm", "best"] if setting.small else list(METHODS)
     for method in methods:
-        # bfloat16 on the CPU, too: what the precision changes is not the device's doing.
+        # The CPU also runs in bfloat16, since changes by the precision are not caused by the device.
         places = [torch.device("cpu"), *([] if setting.device.type == "cpu" else [setting.device])]
         runs = {
             (place.type, precision): tried(learn, METHODS[method], deepcopy(vit), place, precision, sizes)
@@ -47,7 +47,7 @@ def learn(make, vit, device: torch.device, precision: str, sizes: dict[str, int]
 
 
 def compared(run: tuple[float, torch.Tensor], reference: tuple[float, torch.Tensor]) -> dict[str, float]:
-    """A_n in per cent, how many answers are the reference's, and how far its logits are, relative to their spread."""
+    """A_n in per cent, the share of equal predictions, and the distance of the logits relative to their spread."""
     if isinstance(run, dict):
         return run
     (A_n, logits), (_, expected) = run, reference

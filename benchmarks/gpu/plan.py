@@ -1,15 +1,15 @@
-"""The parts, what is worth most first, and how much time each gets. Standard library only."""
+"""The parts, the most valuable first, and how much time each gets. It uses only the standard library."""
 
 from typing import NamedTuple
 
 
 class Part(NamedTuple):
-    """One question.
+    """One part.
 
     Attributes:
-        minutes: of twenty.
-        expected: minutes that it should take on an H200; by arithmetic, not yet measured.
-        what: it asks.
+        minutes: its share of twenty minutes.
+        expected: minutes that it should take on an H200; estimated by arithmetic, not yet measured.
+        what: what it measures.
     """
 
     minutes: float
@@ -29,7 +29,7 @@ MINUTES = sum(part.minutes for part in PARTS.values())
 
 
 def limits(names: list[str], minutes: float) -> dict[str, float]:
-    """Seconds of each part if none before it leaves some.
+    """Seconds of each part if no earlier part leaves time.
 
     Example:
         >>> limits(["parity", "step"], 1.0)
@@ -40,7 +40,7 @@ def limits(names: list[str], minutes: float) -> dict[str, float]:
 
 
 def limit(name: str, names: list[str], minutes: float, gone: float) -> float:
-    """Seconds of a part after ``gone`` seconds: what is left, less the shares of the parts that follow.
+    """Seconds of a part after ``gone`` seconds: the time left, less the shares of the following parts.
 
     Example:
         >>> limit("step", ["parity", "step"], 1.0, gone=10.0)

@@ -1,6 +1,7 @@
-"""Two processes that share each mini-batch: the same bits in both, what one process learns, and how fast.
+"""Two processes that share each mini-batch: whether both hold the same bits and learn what one does, and how fast.
 
-On one device they talk by gloo, since NCCL refuses; with two devices by NCCL. torchrun starts this very file.
+On one device they communicate by gloo, since NCCL does not allow it; with two devices by NCCL. torchrun starts this
+file.
 """
 
 import os
@@ -19,7 +20,7 @@ from benchmarks.speed.rows import BATCH, random_data, toy_vit, vit_tiny_112
 
 PROCESSES = 2
 FOLDER = "F2OCL_PROCESSES_FOLDER"
-"""Environment variable: where they leave what they learned."""
+"""Environment variable with the folder for what the processes learned."""
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -33,7 +34,7 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def together(setting: Setting, folder: str) -> dict:
-    """What became of all of them."""
+    """The results of all processes."""
     start_all(setting, folder)
     first, second = (torch.load(Path(folder, f"learned-{rank}"), weights_only=True) for rank in range(PROCESSES))
     alone = learn(setting)
@@ -48,7 +49,7 @@ def together(setting: Setting, folder: str) -> dict:
 
 
 def start_all(setting: Setting, folder: str) -> None:
-    """By torchrun."""
+    """Starts the processes by torchrun."""
     arguments = [f"--out={setting.out}", f"--device={setting.device.type}", *(["--small"] if setting.small else [])]
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={PROCESSES}"]
     environment = {"GLOO_SOCKET_IFNAME": "lo", **os.environ, FOLDER: folder}
@@ -56,14 +57,14 @@ def start_all(setting: Setting, folder: str) -> None:
 
 
 def work(setting: Setting) -> None:
-    """One process's."""
+    """The work of one process."""
     ranks.start()
     torch.save(learn(setting), Path(os.environ[FOLDER], f"learned-{ranks.rank()}"))
     ranks.wait_for_all()
 
 
 def learn(setting: Setting) -> dict:
-    """State, milliseconds a mini-batch, and what processes talk by."""
+    """State, milliseconds a mini-batch, and the backend by which processes communicate."""
     device = torch.device(setting.device.type)  # each process's own
     torch.manual_seed(0)
     model = F2OCLModel((toy_vit if setting.small else vit_tiny_112)(), device=device, precision="float32")
@@ -76,7 +77,7 @@ def learn(setting: Setting) -> dict:
     for images, labels in batches[count // 2 :]:
         model.learn(images, labels)
     state: dict[str, Tensor] = {k: v.cpu() for k, v in model.state_dict().items() if not k.startswith("backbone")}
-    # To have copied the state is to have waited for the device.
+    # Copying the state waits for the device.
     took = time.perf_counter() - start
     backend = torch.distributed.get_backend() if ranks.world_size() > 1 else "none"
     return {"state": state, "ms": 1e3 * took / (count - count // 2), "backend": str(backend)}

@@ -9,7 +9,7 @@ from benchmarks.gpu.setting import Results, Setting, tried
 from benchmarks.runs import runner
 
 METHODS = ("vit-ncm", "vit-ridge-blocks", "f2ocl-best", "f2ocl-either")
-"""What is worth most first: the whole takes about as long as they do together."""
+"""The methods, the most valuable first."""
 FIGURES = ("A_n", "F_n", "seconds", "image_size", "peak_memory_bytes", "dataset", "device")
 
 

@@ -1,4 +1,4 @@
-"""What every part gets, and where its results go."""
+"""The settings of every part, and where its results go."""
 
 import argparse
 import json
@@ -14,14 +14,14 @@ from avalanche_f2ocl.backbone.devices import default_device
 
 @dataclass(frozen=True)
 class Setting:
-    """Of one part.
+    """The setting of one part.
 
     Args:
         out: file for the results.
-        device: that is asked.
-        small: whether to do as little as shows that it works, on any device.
+        device: the device to measure.
+        small: whether to do only as much as shows that the part works, on any device.
         data: zip or folder with CIFAR-100; None if there is none.
-        weights: of ``vit_tiny_patch16_224``; None if there are none.
+        weights: weights of ``vit_tiny_patch16_224``; None if there are none.
     """
 
     out: Path
@@ -32,7 +32,7 @@ class Setting:
 
     @classmethod
     def of(cls, argv: list[str] | None = None) -> "Setting":
-        """From a part's command line."""
+        """The setting from a part's command line."""
         parser = argparse.ArgumentParser()
         parser.add_argument("--out", type=Path, required=True)
         parser.add_argument("--device")
@@ -44,10 +44,10 @@ class Setting:
 
 
 class Results(dict[str, Any]):
-    """Results by name, in a JSON file as soon as they are there.
+    """Results by name, each written to a JSON file as soon as it is known.
 
     Args:
-        path: of the file.
+        path: path of the file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -63,7 +63,7 @@ class Results(dict[str, Any]):
 
 
 def tried(function: Any, *args: Any) -> Any:
-    """What a function gives, or what stopped it, so that a row that fails leaves the others."""
+    """The result of a function or its error, so that a row that fails does not stop the others."""
     try:
         return function(*args)
     except Exception as error:

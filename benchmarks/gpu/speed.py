@@ -1,7 +1,7 @@
-"""Milliseconds that a ViT-B/16's mini-batch of ten takes, from plain eager PyTorch to captured, and what limits them.
+"""Milliseconds of a ViT-B/16's mini-batch of ten, from plain eager PyTorch to captured graphs, and their limits.
 
-Weights and images are random, which changes no time. ``of_arithmetic`` is the share of it that the arithmetic of the
-three passes and the gradient would take at the rate that a large matrix product reaches here.
+Weights and images are random, which does not affect times. ``of_arithmetic`` is the share of the time that the
+arithmetic of the three passes and the gradient would take at the rate that a large matrix product reaches here.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,16 +24,16 @@ from benchmarks.speed.rows import BATCH, random_data, random_stream, toy_vit, tr
 from benchmarks.speed.timing import by_turns
 
 WIDTHS = (1_536, 5_000)
-"""Features that a ridge head is solved for: two of a ViT-B/16's vectors, and a projection's."""
+"""Numbers of features for which a ridge head is solved: two of a ViT-B/16's vectors, and a projection's."""
 OTHER_PASSES = ("L2P, eager", "best")
-"""Rows whose passes are not those that the arithmetic is of."""
+"""Rows whose passes differ from those that the arithmetic was computed for."""
 
 
 class Speed:
-    """The rows.
+    """The rows of the table.
 
     Args:
-        setting: of the part.
+        setting: setting of the part.
     """
 
     def __init__(self, setting: Setting) -> None:
@@ -45,7 +45,7 @@ class Speed:
 
     @property
     def rows(self) -> dict[str, Callable[[], dict[str, Any]]]:
-        """In the order of their worth; what takes a minute to compile comes last."""
+        """The rows in the order of their value; rows that take a minute to compile come last."""
         return {
             "matrix product": self.matrix_product,
             "strategy.train": self.through_strategy,
@@ -65,7 +65,7 @@ class Speed:
         }
 
     def matrix_product(self) -> dict[str, float]:
-        """TFLOP/s, the ceiling of everything else."""
+        """TFLOP/s of a matrix product, the ceiling of everything else."""
         side = 256 if self.small else 8192
         rates = {}
         for name, dtype, matmul in (("bfloat16", torch.bfloat16, "highest"), ("tf32", torch.float32, "high")):
@@ -110,7 +110,7 @@ class Speed:
         return {"teraflop": counter.get_total_flops() / 1e12}
 
     def solving(self) -> dict[str, float]:
-        """Seconds that a ridge head's solution takes, with the penalty chosen and with a given one."""
+        """Seconds of a ridge head's solution, with the penalty chosen and with the penalty given."""
         found = {}
         for width in (64,) if self.small else WIDTHS:
             features = torch.randn(2 * width, width, device=self.device, dtype=torch.float64)
@@ -125,12 +125,12 @@ class Speed:
         return torch.randn(BATCH, 3, size, size, device=self.device), torch.nn.Parameter(prompt)
 
     def _seconds(self, function: Callable[[], object], calls: int) -> float:
-        """Median over turns of a call's, in a row of ``calls``."""
+        """Median over turns of the seconds of one call, in a row of ``calls`` calls."""
         turns = {"it": lambda: [function() for _ in range(calls)]}
         return median(by_turns(turns, self.device, self.own.repeats)["it"]) / calls
 
     def _a_batch(self, function: Callable[[], object], batches: int = 1) -> dict[str, float]:
-        """``batches``: that one call learns."""
+        """Milliseconds a mini-batch, if one call learns ``batches`` of them."""
         if self.device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(self.device)
         took = self._seconds(function, self.own.batches // batches) / batches
@@ -140,7 +140,7 @@ class Speed:
 
 @contextmanager
 def precision_of_products(name: str) -> Iterator[None]:
-    """Of float32 matrix products: ``"highest"``, or ``"high"`` for tf32 where there is such a thing."""
+    """Sets the precision of float32 matrix products: ``"highest"``, or ``"high"`` for tf32 where it exists."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision(name)
     try:

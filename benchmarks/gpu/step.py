@@ -1,4 +1,4 @@
-"""One training step: its parts, its kernels, and the lines at which the host waits for the device."""
+"""One training step: its parts, its kernels, and the lines of code at which the host waits for the device."""
 
 import traceback
 import warnings
@@ -16,7 +16,7 @@ from benchmarks.speed.rows import BATCH, random_stream, toy_vit, train, vit_base
 from benchmarks.speed.timing import seconds
 
 MOST = 20
-"""Kernels that are listed."""
+"""Number of kernels listed."""
 STRATEGIES = {"f2ocl": F2OCLStrategy, "best": F2OCLStrategy.best}
 
 
@@ -33,7 +33,7 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def host_waits(strategy: Any, batches: int) -> dict[str, float]:
-    """How often a mini-batch, by the line of ours that it comes from; nothing is known of it without CUDA."""
+    """How often the host waits in a mini-batch, by the line of our code; without CUDA nothing is known of it."""
     if strategy.device.type != "cuda":
         return {}
     lines: Counter[str] = Counter()
@@ -49,13 +49,13 @@ def host_waits(strategy: Any, batches: int) -> dict[str, float]:
 
 
 def place() -> str:
-    """The innermost line that is running of the package, or of Avalanche."""
+    """The innermost running line of this package or of Avalanche."""
     own = [frame for frame in traceback.extract_stack() if "avalanche" in frame.filename]
     return f"{'/'.join(Path(own[-1].filename).parts[-3:])}:{own[-1].lineno}" if own else "elsewhere"
 
 
 def kernels(strategy: Any, batches: int) -> dict[str, Any]:
-    """Milliseconds a mini-batch, of the whole, of the device's kernels, and of the longest of these by name."""
+    """Milliseconds a mini-batch: in total, in the device's kernels, and in the longest kernels by name."""
     stream = random_stream(BATCH * batches)
     whole = seconds(lambda: train(strategy, stream), strategy.device)
     with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiler:
@@ -70,7 +70,7 @@ def kernels(strategy: Any, batches: int) -> dict[str, Any]:
 
 
 def parts(strategy: Any, batches: int) -> dict[str, float]:
-    """See :mod:`benchmarks.speed.profile_step`."""
+    """Milliseconds of the step's parts, see :mod:`benchmarks.speed.profile_step`."""
     by_part, alone = profile_step.profile(strategy, batches)
     return {name: round(taken, 4) for name, taken in {**by_part, "not watched": alone}.items()}
 

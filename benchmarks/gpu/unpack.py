@@ -1,4 +1,4 @@
-"""What :mod:`benchmarks.gpu.pack` packed, made ready for use. Standard library only."""
+"""Unpacks what :mod:`benchmarks.gpu.pack` packed. It uses only the standard library."""
 
 import hashlib
 import json
@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 MANIFEST = "1/manifest.json"
-"""In the first folder: by file its pieces and SHA-256."""
+"""A file in the first folder that lists for each file its pieces and SHA-256."""
 READY = "ready"
-"""Folder beside the packed ones."""
+"""Folder for unpacked files, next to the packed folders."""
 
 
 class Unpacked(NamedTuple):
-    """Paths; None of what was not packed.
+    """Paths; None for what was not packed.
 
     Attributes:
-        site: for PYTHONPATH.
+        site: folder for PYTHONPATH.
         data: CIFAR-100.
-        weights: of the ViT-Ti.
+        weights: weights of the ViT-Ti.
     """
 
     site: str
@@ -29,14 +29,14 @@ class Unpacked(NamedTuple):
 
 
 def unpack(folder: Path) -> Unpacked:
-    """Puts files together and installs wheels, once.
+    """Joins files and installs wheels, once.
 
     Args:
-        folder: with ``1``, ``2`` and so on in it.
+        folder: the folder that contains ``1``, ``2`` and so on.
 
     Raises:
-        FileNotFoundError: a piece has not come.
-        ValueError: a file is not what it was.
+        FileNotFoundError: a piece is missing.
+        ValueError: a file has changed.
     """
     manifest = json.loads((folder / MANIFEST).read_text())
     absent = [piece for about in manifest.values() for piece in about["pieces"] if not (folder / piece).exists()]
@@ -58,7 +58,7 @@ KINDS = ("wheels", "data", "weights")
 
 
 def _join(folder: Path, about: dict, path: Path) -> Path:
-    """The file of its pieces, written anew unless it is there."""
+    """Joins a file's pieces, unless the file exists already."""
     if path.exists() and _sha256(path) == about["sha256"]:
         return path
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What each choice of F2OCL is worth: one option changed at a time.
+"""What each choice of F2OCL gains: one option is changed at a time.
 
     python -m benchmarks.paper.ablation --jobs 2 -- --dataset DIR/cifar100.zip --backbone vit_tiny_patch16_224 \\
         --weights FILE --image-size 112 --train-per-class 50 --test-per-class 20

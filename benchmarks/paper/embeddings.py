@@ -3,8 +3,9 @@
     python -m benchmarks.paper.embeddings -- --dataset DIR/cifar100.zip --backbone vit_tiny_patch16_224 \\
         --weights FILE --image-size 112 --train-per-class 50 --test-per-class 20
 
-What follows ``--`` goes to the runner. As in the paper: pixels; the ViT's unprompted embedding; F2OCL's embedding
-under the prompt of the nearest key; class probabilities of methods with a linear head. Writes
+What follows ``--`` goes to the runner. As in the paper, images are represented by pixels; the ViT's unprompted
+embedding; F2OCL's embedding under the prompt of the nearest key; and class probabilities of methods with a linear head.
+The command writes
 ``results/embeddings/points.{json,csv,md}`` (the maps), ``separation.{json,csv,md}`` and ``embeddings.png``.
 Separation is measured before t-SNE, by scikit-learn: silhouette (cosine distance), and how often the nearest
 other image is of the same class.
@@ -60,7 +61,7 @@ def train(strategy: BaseStrategy, benchmark: CLScenario, name: str) -> None:
 
 @torch.no_grad()
 def represent(strategy: BaseStrategy, images: Tensor) -> Tensor:
-    """What a method knows an image by, ``(N, D)`` or, of linear heads, ``(N, C)`` probabilities."""
+    """A method's representation of images: embeddings ``(N, D)`` or, for linear heads, probabilities ``(N, C)``."""
     model = strategy.model
     prediction = model.predict_batch(images.to(model.device))
     if prediction.key_rows is None:

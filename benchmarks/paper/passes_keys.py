@@ -1,4 +1,4 @@
-"""Optimiser steps per mini-batch against keys per prediction; keys are varied on one trained model.
+"""A_n by optimiser steps per mini-batch and keys per prediction; keys are varied on one trained model.
 
     python -m benchmarks.paper.passes_keys --passes 1 3 5 --keys 1 2 3 -- --dataset DIR/cifar100.zip \\
         --backbone vit_tiny_patch16_224 --weights FILE --image-size 112 --train-per-class 50 --test-per-class 20

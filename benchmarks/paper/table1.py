@@ -2,10 +2,11 @@
 
     python -m benchmarks.paper.table1 --size small --data-dir DIR --weights vit_tiny.safetensors --seeds 0 1 2
 
-``small``: digits on the bundled ViT; cifar100.zip (100/30 images a class) and caltech101.zip (all) on a
-ViT-Ti at 112 px. ``full``: CIFAR-100 and ImageNet-R whole, at the backbone's own size; once for each backbone
-(``--backbone``, ``--weights``).
-Interrupted, it goes on where it stopped. The table goes into benchmarks/README.md, an overview into docs/results.md.
+``small`` has digits on the bundled ViT, and cifar100.zip (100/30 images a class) and caltech101.zip (all) on a
+ViT-Ti at 112 px. ``full`` has the whole of CIFAR-100 and ImageNet-R, at the backbone's own size; run it once for each
+backbone (``--backbone``, ``--weights``).
+If interrupted, the command continues where it stopped. The table goes into benchmarks/README.md, and an overview into
+docs/results.md.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """Unprompted embeddings of the frozen backbone, kept between runs on the same images.
 
-Only the runner uses it: it saves time and changes results by rounding at most. Strategies keep nothing per
-sample. Times of runs with a cache leave the cached forward passes out.
+Only the runner uses this cache: it saves time and changes results by no more than rounding. Strategies keep nothing per
+sample. Times of runs with a cache do not include the cached forward passes.
 """
 
 import os
@@ -16,11 +16,11 @@ from avalanche_f2ocl.backbone.vit import PromptableViT
 
 
 class QueryCache:
-    """Stands in for ``backbone.query``.
+    """Takes the place of ``backbone.query``.
 
     Args:
-        backbone: its ``query`` is replaced.
-        path: file of earlier runs' embeddings, read if it is there; for one backbone, readout and image size.
+        backbone: the backbone whose ``query`` is replaced.
+        path: file of earlier runs' embeddings, which is read if it exists; for one backbone, readout and image size.
     """
 
     def __init__(self, backbone: PromptableViT, path: Path) -> None:
@@ -41,7 +41,7 @@ class QueryCache:
         return torch.stack([self._known[key] for key in keys]).to(tokens.device)
 
     def save(self) -> None:
-        """Writes what is known, if there is anything new."""
+        """Writes the embeddings, if there are new ones."""
         if len(self._known) == self._loaded:
             return
         self._path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Accuracy against cost, a point for each method."""
+"""Accuracy plotted against cost, with a point for each method."""
 
 from collections.abc import Mapping
 from itertools import cycle
@@ -15,9 +15,9 @@ class Point(NamedTuple):
     """A method.
 
     Attributes:
-        accuracy: in per cent.
-        deviation: over seeds; 0 with one seed.
-        train, test: seconds per 1,000 images.
+        accuracy: accuracy in per cent.
+        deviation: standard deviation over seeds; 0 with one seed.
+        train, test: seconds per 1,000 training and test images.
     """
 
     accuracy: float
@@ -27,12 +27,12 @@ class Point(NamedTuple):
 
 
 def draw_costs(points: Mapping[str, Point], accuracy: str, path: Path) -> Figure:
-    """Two panels, training and testing, seconds on a logarithmic axis; the legend beside them, best method first.
+    """Two panels, training and testing, with seconds on a logarithmic axis, and a legend with the best method first.
 
     Args:
-        points: by method.
-        accuracy: what it is called.
-        path: of the PNG.
+        points: points by method.
+        accuracy: name of the accuracy.
+        path: path of the PNG.
     """
     figure = Figure(figsize=(11, max(4.5, 0.27 * len(points))), layout="constrained")
     panels = figure.subplots(1, 2, sharey=True)

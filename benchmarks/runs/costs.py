@@ -12,17 +12,18 @@ from avalanche_f2ocl.strategies.base import BaseStrategy
 from avalanche_f2ocl.strategies.quiet_evaluator import QuietEvaluator
 
 COSTS = ("train_seconds_per_1000", "test_seconds_per_1000", "kept_bytes")
-"""As records have them: seconds of CPU time over all threads, or of the clock on a GPU; bytes beside the backbone."""
+"""Names in records: seconds of CPU time over all threads (wall-clock time on a GPU), and bytes without the backbone."""
 
 
 class Costs:
     """Times a strategy's own work: from the beginning of a training experience to its end, and evaluated mini-batches.
 
-    Left out are what Avalanche does around them, and metrics, among them heads that learn beside the strategy's own.
-    What is solved at the first prediction after an update counts as testing; work at a boundary as training.
+    It leaves out the work of Avalanche around them and metrics, including heads that learn alongside the strategy's
+    own. Solving at the first prediction after an update counts as testing; work at a boundary counts as training.
 
     Args:
-        strategy: before it is trained; gets two plugins, one before all others, one before the evaluator.
+        strategy: a strategy that has not been trained; it gets one plugin before all others, and one before the
+            evaluator.
     """
 
     def __init__(self, strategy: BaseStrategy) -> None:
@@ -42,7 +43,7 @@ class Costs:
         self._images[part] += images
 
     def figures(self) -> dict[str, Any]:
-        """By the names of :data:`COSTS`; call it after the last evaluation."""
+        """The costs by the names of :data:`COSTS`; call it after the last evaluation."""
         times = {
             f"{part}_seconds_per_1000": round(1000 * self._seconds[part] / self._images[part], 4)
             for part in ("train", "test")

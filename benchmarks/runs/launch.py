@@ -1,4 +1,4 @@
-"""Many runs of the runner, one process each, side by side."""
+"""Many runs of the runner in parallel, one process for each."""
 
 import os
 import subprocess
@@ -10,10 +10,10 @@ from tqdm import tqdm
 
 
 def launch_all(runs: Sequence[Sequence[str]], jobs: int, publish: Callable[[], None]) -> None:
-    """:func:`launch`, and then ``publish()`` of what is there.
+    """Calls :func:`launch` and then ``publish()``, which publishes all results so far.
 
     Raises:
-        SystemExit: a run failed; the others are done and published then.
+        SystemExit: a run failed; the other runs are done and published by then.
     """
     failed = launch(runs, jobs)
     publish()
@@ -29,7 +29,7 @@ def launch(runs: Sequence[Sequence[str]], jobs: int = 1) -> int:
         jobs: processes at a time; they share the cores, unless OMP_NUM_THREADS says how many each has.
     """
     threads = max(1, (os.cpu_count() or 1) // jobs)
-    # Threads that wait sleep, so that CPU time is that of work.
+    # Waiting threads sleep, so that CPU time counts only work.
     environment = {"OMP_NUM_THREADS": str(threads), "OMP_WAIT_POLICY": "PASSIVE"} | os.environ
 
     def one(arguments: Sequence[str]) -> bool:

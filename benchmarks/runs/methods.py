@@ -1,4 +1,4 @@
-"""The methods that can be compared, by the name that results carry."""
+"""The methods that can be compared, by their names in results."""
 
 from collections.abc import Callable
 from typing import Any
@@ -44,7 +44,7 @@ OF_THE_PAPER: Methods = {
 
 RIDGE = {"head": "ridge", "projection": 0}
 LAYERS_0_1 = {"blocks": 4, "blocks_per_head": 4, "vote": "equal"}
-"""What heads on layers saw in version 0.1, whose tables stand."""
+"""The layers that heads saw in version 0.1, whose tables are still shown."""
 BEST_0_1 = LAYERS_0_1 | {"grid": 1, "zoom": 1.0, "max_drift": None}
 PLAIN_PROMPT = {"scale": 5.0, "lr": 0.01, "passes": 1, "augment": "none", "prompt_position": "none"}
 BEYOND: Methods = {
@@ -70,7 +70,7 @@ BEYOND: Methods = {
 ON_FROZEN_FEATURES: Methods = {name: (FrozenBackbone, dict(rival.options)) for name, rival in RIVALS.items()}
 """Other authors' methods, as published."""
 FEWER = 2000
-"""Random features that a CPU can solve for again and again."""
+"""A number of random features for which a CPU can solve repeatedly."""
 ON_FROZEN_FEATURES |= {
     f"{name}-{FEWER}": (make, options | {"projection": FEWER})
     for name, (make, options) in ON_FROZEN_FEATURES.items()
@@ -81,10 +81,10 @@ METHODS = OF_THE_PAPER | BEYOND | ON_FROZEN_FEATURES
 
 
 def make_strategy(method: str, **options: Any) -> BaseStrategy:
-    """A method's strategy, in float32 so that its figures are the same on every machine; ``options`` win.
+    """A method's strategy, in float32 so that its figures are the same on every machine; ``options`` override this.
 
     Raises:
-        ValueError: an unknown method; the message names those there are.
+        ValueError: the method is unknown; the message names those there are.
     """
     if method not in METHODS:
         raise ValueError(f"method={method!r}: allowed are {', '.join(METHODS)}")

@@ -1,4 +1,4 @@
-"""One run = method, data set, backbone, seed: one process, one JSON file, predictions beside it.
+"""One run (method, data set, backbone, seed) in one process; it writes one JSON file and the predictions next to it.
 
     python -m benchmarks.runs.runner --table table1 --method f2ocl --dataset digits --backbone micro_vit --groups 5
 
@@ -100,7 +100,7 @@ def result_path(args: argparse.Namespace) -> Path:
 
 
 def weights_sha256(backbone: str, weights: str | None, vit: torch.nn.Module) -> str:
-    """Of the weights' file, or of the tensors where timm fetched them."""
+    """SHA-256 of the weights' file, or of the tensors if timm downloaded them."""
     if weights is not None:
         return hashlib.sha256(Path(weights).read_bytes()).hexdigest()
     if backbone == MICRO_VIT:
@@ -113,7 +113,7 @@ def weights_sha256(backbone: str, weights: str | None, vit: torch.nn.Module) -> 
 
 
 def version_of(package: str) -> str:
-    """Of an installed package; of a working tree that is not installed its own."""
+    """Version of an installed package, or of a working tree that is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -146,7 +146,7 @@ def accuracy_by_keys(strategy: BaseStrategy, benchmark: CLScenario, counts: list
 
 
 def peak_memory_bytes(device: torch.device) -> int:
-    """Of the GPU where there is one, else of the process."""
+    """Peak memory of the GPU if there is one, else of the process."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -154,7 +154,7 @@ def peak_memory_bytes(device: torch.device) -> int:
 
 
 def run(args: argparse.Namespace) -> dict[str, tuple[dict, np.ndarray, np.ndarray]]:
-    """Carries a run out; returns by method its record, and final predictions and labels by test image."""
+    """Carries out a run; returns by method its record, and the final predictions and labels of the test images."""
     benchmark = make_stream(args)
     vit, answers = load_vit(args.backbone, args.weights, args.image_size), FinalAnswers()
     matrix, *others = f2ocl_metrics()
@@ -173,7 +173,7 @@ def run(args: argparse.Namespace) -> dict[str, tuple[dict, np.ndarray, np.ndarra
     heads = {name: SideHead(HeadOptions(**o), backbone, last, args.seed) for name, o in args.heads.items()}
     evaluator.metrics = [matrix, *heads.values(), *others]
     result = run_stream(strategy, benchmark, args)
-    # With heads on the same training, or embeddings of earlier runs, they would be others' costs.
+    # With side heads, or embeddings of earlier runs, the costs would not be those of the method.
     spent = dict.fromkeys(COSTS) if heads or args.cache is not None else costs.figures()
     if args.cache is not None:
         cache.save()

@@ -1,4 +1,4 @@
-"""More heads on one training: each sees what the strategy's own head could see, and has its own accuracy matrix."""
+"""Further heads in one training: each sees what the strategy's own head could see, and has its own accuracy matrix."""
 
 from typing import Any
 
@@ -14,8 +14,8 @@ from avalanche_f2ocl.options import HeadOptions
 
 
 def by_class(answers: Any, benchmark: CLScenario) -> tuple[np.ndarray, np.ndarray]:
-    """Its ``predictions`` and ``labels``, classes ascending, and domains by name where the benchmark has any: the same
-    image at the same place for every seed."""
+    """Its ``predictions`` and ``labels`` with classes ascending and domains by name, if the benchmark has any, so that
+    each image has the same place for every seed."""
     sizes = [len(experience.dataset) for experience in benchmark.test_stream]
     names = getattr(benchmark, "domain_names", None)
     ranks = np.argsort(np.argsort(names)) if names else np.zeros(len(sizes), dtype=int)
@@ -24,10 +24,10 @@ def by_class(answers: Any, benchmark: CLScenario) -> tuple[np.ndarray, np.ndarra
 
 
 class LastFeatures:
-    """Notes what a backbone last computed; for strategies whose head sees layers.
+    """Notes what a backbone computed last, for strategies whose head sees layers.
 
     Args:
-        backbone: its ``query``, ``encode_tokens`` and ``encode_layers`` are replaced.
+        backbone: the backbone whose ``query``, ``encode_tokens`` and ``encode_layers`` are replaced.
 
     Attributes:
         prompted, unprompted: embedding and layers of the last mini-batch; None where there was no such pass.
@@ -68,13 +68,13 @@ class LastFeatures:
 
 
 class SideHead(AccuracyMatrix):
-    """A head beside the strategy's own, as a metric that emits nothing; stands before metrics that encode again.
+    """A head alongside the strategy's own, as a metric that emits nothing; it comes before metrics that encode again.
 
     Args:
-        options: of the head.
-        backbone: the strategy's.
-        last: what it computed last.
-        seed: of its random projection.
+        options: options of the head.
+        backbone: the strategy's backbone.
+        last: notes what the backbone computed last.
+        seed: seed of the head's random projection.
 
     Attributes:
         figures: A_n, A_n_samples and F_n of the last evaluation.

@@ -1,4 +1,4 @@
-"""The stream of a run: groups of classes or one without boundaries, tested on test images or on held-out ones."""
+"""The stream of a run, in groups of classes or without boundaries, tested on test images or on held-out ones."""
 
 import argparse
 
@@ -51,7 +51,7 @@ def whole(files: DomainFiles, fit: Fit = "auto") -> tuple[ImageTensors, ImageTen
 
 
 def held_out(train: ImageTensors, per_class: int, count: int) -> tuple[ImageTensors, ImageTensors]:
-    """``per_class`` of the training images, and ``count`` others of each class that stand for the test images."""
+    """``per_class`` training images of each class, and ``count`` other images of it instead of the test images."""
     labels = torch.tensor(train.targets)
     chosen = datasets.keep_per_class(labels, per_class, "held-out")
     rest = torch.ones(len(labels), dtype=torch.bool)

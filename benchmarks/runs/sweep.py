@@ -13,12 +13,12 @@ from benchmarks.runs.variants import run_variants, variants_parser, variants_tab
 
 
 def folder_name(value) -> str:
-    """JSON, but strings without quotation marks: Windows takes none in a file's name."""
+    """JSON, but strings without quotation marks, which Windows does not allow in file names."""
     return value if isinstance(value, str) else json.dumps(value)
 
 
 def in_order(name: str) -> tuple:
-    """Numbers by size, then other names by the alphabet."""
+    """A sorting key: numbers by size, then other names alphabetically."""
     try:
         return (0, float(name))
     except ValueError:

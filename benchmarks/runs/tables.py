@@ -17,12 +17,12 @@ COST_COLUMNS = (
     ("test_seconds_per_1000", "test s", 1),
     ("kept_bytes", "kept MB", 1e6),
 )
-"""Of records: name, what a table calls it, unit; seconds per 1,000 images."""
+"""Costs in records: name, name in a table, unit; seconds are per 1,000 images."""
 FIGURES = ("A_n", "A_n_samples", "F_n", "A_k", "UB", "random_key", "seconds")
 
 
 def load_runs(folder: Path) -> Runs:
-    """A folder's records by method; each knows the path of its predictions."""
+    """A folder's records by method; each has the path of its predictions."""
     runs = defaultdict(list)
     for path in sorted(folder.glob("*.json")):
         record = json.loads(path.read_text())
@@ -38,7 +38,7 @@ def right(record: dict) -> np.ndarray:
 
 
 def paired_difference(records: list[dict], reference: list[dict]) -> tuple[float, float] | None:
-    """Mean difference of the share right and half its 95 % interval, in points, over seeds both have.
+    """Mean difference in accuracy and half of its 95 % interval, in points, over the seeds that both have.
 
     Each test image gives one value: its difference averaged over seeds. The interval is the normal one over
     images, so it covers the choice of test images; the spread over seeds is in the tables' deviations.
@@ -188,7 +188,7 @@ def publish(folder: Path, name: str, rows: Sequence[dict], page: Path | None) ->
 
 
 def write_csv(path: Path, rows: Sequence[dict]) -> None:
-    """Rows that share their columns."""
+    """Writes rows that share their columns."""
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, fieldnames=list(rows[0]))
         writer.writeheader()

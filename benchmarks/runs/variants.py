@@ -31,7 +31,7 @@ def run_variants(table: str, variants: Variants, args: argparse.Namespace) -> No
     """Runs the variants for all seeds; those that are done are skipped.
 
     Raises:
-        SystemExit: a run failed; the others are done then.
+        SystemExit: a run failed; the other runs are done by then.
     """
     passed_on = [argument for argument in args.runner if argument != "--"]
     runs = [

@@ -1,1 +1,1 @@
-"""Speed, against what cannot be avoided."""
+"""Speed, compared with the time that cannot be avoided."""

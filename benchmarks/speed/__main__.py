@@ -1,9 +1,9 @@
-"""Speed against what cannot be avoided: ``benchmarks/results/speed/speed-<device>.json`` and its table.
+"""Speed compared with the time that cannot be avoided: ``benchmarks/results/speed/speed-<device>.json`` and a table.
 
     python -m benchmarks.speed
 
-Ratios are taken by turns in one process, medians over the turns. Weights and images are random, which changes no time;
-``--dataset`` takes the whole protocol's images from a zip or folder. Rows that a machine cannot run are named so.
+Ratios are medians over turns in one process. Weights and images are random, which does not affect times; ``--dataset``
+takes the images of the whole protocol from a zip or folder. Rows that a machine cannot run are marked as such.
 """
 
 import argparse
@@ -29,11 +29,11 @@ class Row:
     """One line of the table.
 
     Args:
-        what, against: in words.
-        measure: gives ``value`` and what it was made of.
-        goal: ``value`` at most; or at least, where ``at_least``.
-        setting: changes to the default one.
-        only: the kind of device that can run it, None for any.
+        what, against: what is measured and what it is compared with, in words.
+        measure: gives ``value`` and the figures that it was computed from.
+        goal: largest ``value``, or the smallest if ``at_least``.
+        setting: changes to the default setting.
+        only: type of device that can run the row; None for any.
     """
 
     what: str
@@ -71,7 +71,7 @@ ROWS = {
 
 
 def measure(names: list[str], setting: Setting) -> dict[str, dict]:
-    """Results by row; of a row that this device cannot run, why."""
+    """Results by row, or the reason why this device cannot run a row."""
     results: dict[str, dict] = {}
     for name in names:
         row = ROWS[name]
@@ -99,7 +99,7 @@ def table(results: dict[str, dict]) -> str:
 
 
 def machine(device: torch.device) -> dict[str, object]:
-    """What the figures hold for."""
+    """The machine that the figures hold for."""
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else _processor()
     libraries = {library.__name__: library.__version__ for library in (torch, timm, avalanche)}
     return {"device": name, "threads": torch.get_num_threads(), **libraries}

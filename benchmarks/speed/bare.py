@@ -1,4 +1,4 @@
-"""What a step and a prediction cannot do without, in plain PyTorch on a timm ViT: speed is measured against it."""
+"""The passes that a step and a prediction cannot do without, in plain PyTorch on a timm ViT, as a reference."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -14,7 +14,7 @@ def blocks_input(vit: VisionTransformer, images: Tensor) -> Tensor:
 
 
 def embedding(vit: VisionTransformer, tokens: Tensor, prompt: Tensor | None = None) -> Tensor:
-    """Class tokens ``(B, D)``, with the tokens of a prompt ``(1, L, D)`` behind the first."""
+    """Class tokens ``(B, D)``; a prompt's tokens ``(1, L, D)`` are put behind the first token."""
     if prompt is not None:
         tokens = torch.cat([tokens[:, :1], prompt.to(tokens.dtype).expand(len(tokens), -1, -1), tokens[:, 1:]], dim=1)
     return vit.norm(vit.blocks(tokens))[:, 0]
@@ -30,10 +30,10 @@ def bare_step(
     """F2OCL's three forward passes and its backward pass to the prompt; no loss, keys, heads or optimiser.
 
     Args:
-        vit: frozen.
-        images: normalised, ``(B, 3, S, S)``.
+        vit: the frozen ViT.
+        images: normalised images, ``(B, 3, S, S)``.
         prompt: ``(1, L, D)``.
-        autocast: whether to bfloat16.
+        autocast: whether to run under autocast to bfloat16.
         attention: gives, for tokens, the context of the pass that has a gradient.
     """
     with torch.autocast(images.device.type, torch.bfloat16) if autocast else nullcontext():

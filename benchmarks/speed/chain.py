@@ -1,8 +1,8 @@
-"""How long the way through the code is: functions and changes of file of a mini-batch and of a prediction.
+"""How many functions and changes of file a mini-batch and a prediction pass through.
 
     python -m benchmarks.speed.chain
 
-Counted are the package's own functions (comprehensions belong to theirs), not those of Avalanche, PyTorch and timm.
+It counts the package's own functions (including their comprehensions), not those of Avalanche, PyTorch and timm.
 The mini-batch is a mini-experience of ten digits, through ``F2OCLStrategy.train`` without metrics and ``model.learn``.
 """
 
@@ -38,7 +38,7 @@ def chain(call: Callable[[], object]) -> list[tuple[str, str]]:
 
 
 def measure(make: Callable[..., F2OCLStrategy] = F2OCLStrategy) -> dict[str, dict[str, int]]:
-    """By what is done: calls, functions, files, and how often the next call is in another file."""
+    """For each activity: calls, functions, files, and how often the next call is in another file."""
     strategy = make(backbone="micro_vit", evaluator=None)
     stream = class_incremental_stream("digits", groups=5, train_per_class=20, test_per_class=4)
     first, second, third = list(split_online_stream([stream.train_stream[0]], 10, shuffle=False))[:3]

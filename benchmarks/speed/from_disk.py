@@ -1,11 +1,11 @@
-"""Photographs decoded from the disk while the backbone works, against the same images in memory; and their memory.
+"""Photographs decoded from the disk while the backbone works, compared with the same images in memory; and memory use.
 
     python -m benchmarks.speed.from_disk --backbones vit_tiny_patch16_224 vit_small_patch16_224 --files 1000 50000
 
-The photographs are made: clouds of noise, 500 x 375 pixels, JPEG of some 40 kB. Backbones have random weights, which
-take as long as trained ones. Memory is the proportional set size (what is shared counts in parts) of the process and
-those that decode for it, highest while a stream of so many files is learned by ViT-NCM on micro_vit. Writes
-``results/from_disk/<part>.{json,csv,md}``, and the tables into docs/speed.md.
+The photographs are synthetic: clouds of noise of 500 x 375 pixels, as JPEG of some 40 kB. Backbones have random
+weights, which take as long as trained ones. Memory is the peak proportional set size (shared memory counts in parts) of
+the process and those that decode for it, while ViT-NCM on micro_vit learns a stream of these files. The command writes
+``results/from_disk/<part>.{json,csv,md}``, and the tables go into docs/speed.md.
 """
 
 import argparse
@@ -34,7 +34,7 @@ METHODS = {"vit-ncm": ViTNCM, "best": F2OCLStrategy.best}
 
 
 def make_photographs(folder: Path, count: int) -> None:
-    """Folders ``train/<class>/`` with so many files and ``test/<class>/`` with ten; most are links to the same few."""
+    """Makes ``train/<class>/`` with ``count`` files and ``test/<class>/`` with ten; most are links to the same few."""
     draw = np.random.default_rng(0)
     for i in range(min(count, MADE) + CLASSES):
         octaves = [draw.normal(0, 60 / 2**k, (3 * 2**k, 4 * 2**k, 3)) for k in range(7)]
@@ -56,7 +56,7 @@ def make_photographs(folder: Path, count: int) -> None:
 
 
 def throughput(backbone: str, method: str, images: int, rounds: int) -> dict[str, object]:
-    """Images a second in training, in turns from memory and from the disk; medians."""
+    """Images a second in training, taking turns between memory and disk; medians."""
     vit = timm.create_model(backbone, num_classes=0)
     speeds = defaultdict(list)
     with tempfile.TemporaryDirectory() as folder:
@@ -76,7 +76,7 @@ def throughput(backbone: str, method: str, images: int, rounds: int) -> dict[str
 
 
 def peak_memory(files: int) -> dict[str, object]:
-    """Highest memory in MB while so many files are learned, in a process of its own."""
+    """Peak memory in MB while ``files`` files are learned, in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
         make_photographs(Path(folder), files)
         command = [sys.executable, "-m", "benchmarks.speed.from_disk", "--learn", folder]
@@ -84,7 +84,7 @@ def peak_memory(files: int) -> dict[str, object]:
 
 
 def learn(folder: str) -> dict[str, float]:
-    """Learns a folder; memory by the parts that hold it."""
+    """Learns a folder; returns memory by the parts that hold it."""
     stream = class_incremental_stream(folder, groups=2, in_memory=False)
     listed = _proportional_mb()
     strategy, peak, begun = ViTNCM(backbone="micro_vit", evaluator=None), 0.0, time.perf_counter()

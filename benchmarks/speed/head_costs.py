@@ -1,4 +1,4 @@
-"""Memory, update and solution of the heads on second moments, on random vectors of 100 classes and one core.
+"""Memory and times of heads on second moments, with random vectors of 100 classes on one core.
 
     python -m benchmarks.speed.head_costs --features 960 1536 1920
 """
@@ -24,14 +24,14 @@ COLUMNS = ("head", "features", "MB", "update, ms", "solution, s", "first update 
 
 
 def seconds(call: Callable[[], object]) -> float:
-    """That a call takes."""
+    """Seconds that a call takes."""
     start = time.perf_counter()
     call()
     return time.perf_counter() - start
 
 
 def processor() -> str:
-    """Its name, as the system tells it."""
+    """The processor's name, as the system reports it."""
     told = Path("/proc/cpuinfo")
     lines = told.read_text().splitlines() if told.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
@@ -39,8 +39,8 @@ def processor() -> str:
 
 
 def costs(make: Callable, dim: int) -> tuple[float, ...]:
-    """MB of the moment, and of the inverse while there is one; ms of an update of ten; s of a solution; s of the first
-    update of ten with the logits of ten; ms of the same from then on, the median."""
+    """MB of the moment, and of the inverse if there is one; ms of an update of ten; s of a solution; s of the first
+    update of ten together with the logits of ten; and the median ms of this from then on."""
     draw = torch.Generator().manual_seed(0)
     vectors = torch.randn(SAMPLES + (TURNS + 1) * BATCH, dim, generator=draw)
     head = make(dim)

@@ -1,4 +1,4 @@
-"""What a mini-batch of ten costs with few and with many classes, images being scored before they are learned.
+"""The time of a mini-batch of ten with few and with many classes; images are scored before they are learned.
 
     OMP_NUM_THREADS=1 python -m benchmarks.speed.many_classes
 
@@ -14,7 +14,7 @@ import torch
 from avalanche_f2ocl import ViTNCMModel
 
 BATCH, FILL = 10, 500
-"""Images of a mini-batch that is timed, and of one that brings new classes."""
+"""Number of images in a mini-batch that is timed, and in one that brings new classes."""
 
 
 def step_ms(classes: int, steps: int = 60) -> float:

@@ -2,7 +2,8 @@
 
     python -m benchmarks.speed.predict_at_once --backbones vit_tiny_patch16_224 vit_base_patch16_224 --image-size 112
 
-Weights and images are random: neither changes the arithmetic. Milliseconds, medians where there are several.
+Weights and images are random, which does not change the arithmetic. Figures are milliseconds; repeated ones are
+medians.
 """
 
 import argparse
@@ -45,7 +46,7 @@ def costs(vit: torch.nn.Module, samples: int, classes: int) -> dict[str, float]:
     def predict(model: F2OCLModel = model) -> float:
         return 1000 * seconds(lambda: model.predict(images[:1]))
 
-    model.pool.moved.fill_(model.config.max_drift)  # the prompt has stopped, as it has for most of a stream
+    model.pool.moved.fill_(model.config.max_drift)  # the prompt has stopped, as during most of a stream
     parts = torch.arange(samples).split(BATCH)
     found = {"train": median(map(learn, parts[:-TURNS])), "full": predict(), "first turn": learn(parts[-TURNS])}
     turns = [(predict(), learn(part), predict(), predict()) for part in parts[1 - TURNS :]]

@@ -2,11 +2,11 @@
 
     python -m benchmarks.speed.profile_step --backbone vit_tiny_patch16_224 --image-size 112
 
-Each part is timed by itself, the device waited for before and after, so on CUDA the parts' sum is more than a step that
-nobody watches takes; that one is timed, too. Weights and images are random. Parts: data (fetching and checking),
-tokens (preprocessing and patch embedding), q, z (the pass with gradient), loss, backward, optimiser, keys, prototypes
-(the pass under the updated prompt, and the sums), outputs (the label-free logits), metrics (where there are any that
-listen), rest (Avalanche, and our own bookkeeping).
+Each part is timed by itself, with waits for the device before and after, so on CUDA the sum of the parts is more than
+an unobserved step takes; the latter is timed, too. Weights and images are random. The parts are data (fetching and
+checking), tokens (preprocessing and patch embedding), q, z (the pass with gradient), loss, backward, optimiser, keys,
+prototypes (the pass under the updated prompt, and the sums), outputs (the label-free logits), metrics (if any take part
+in training) and rest (Avalanche, and our own bookkeeping).
 """
 
 import argparse
@@ -28,10 +28,10 @@ from benchmarks.speed.timing import seconds
 
 
 class Parts:
-    """Seconds by part; a part inside another counts for itself alone.
+    """Seconds by part; the time of a part inside another counts only once, for the inner part.
 
     Args:
-        device: waited for where a part begins and ends.
+        device: the device to wait for where a part begins and ends.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -102,7 +102,7 @@ def watch_step(strategy: F2OCLStrategy, parts: Parts) -> None:
 
 
 def profile(strategy: F2OCLStrategy, batches: int) -> tuple[dict[str, float], float]:
-    """Milliseconds a mini-batch by part, largest first, and of a whole one that is not watched."""
+    """Milliseconds a mini-batch by part, largest first, and milliseconds of a whole unobserved mini-batch."""
     stream = random_stream(BATCH * batches)
     train(strategy, stream)
     alone = seconds(lambda: train(strategy, stream), strategy.device)

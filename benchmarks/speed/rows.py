@@ -1,4 +1,4 @@
-"""What is measured of speed: each function gives a ratio, seconds or the like, and what it was made of."""
+"""The measurements of speed: each function gives a ratio or time, and the figures that it was computed from."""
 
 import subprocess
 import sys
@@ -157,7 +157,7 @@ def whole_protocol(setting: Setting) -> dict[str, float]:
     if setting.dataset is None:
         train_data, test_data = random_data(setting.images, 100), random_data(max(100, setting.images // 5), 100)
     else:
-        # As many as asked for, from what there is.
+        # As many images as requested, repeating those there are.
         stream = class_incremental_stream(setting.dataset, groups=1)
         parts = []
         for part, count in ((stream.train_stream[0], setting.images), (stream.test_stream[0], setting.images // 5)):
@@ -264,7 +264,7 @@ def _forget_peak(device: torch.device) -> None:
 def _peak(device: torch.device) -> float:
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device) / 1e6
-    # Not getrusage, which begins with the parent's peak and cannot be set back.
+    # Not getrusage, which begins with the parent's peak and cannot be reset.
     [line] = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")]
     return int(line.split()[1]) / 1e3
 

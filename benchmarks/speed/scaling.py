@@ -1,11 +1,11 @@
-"""Images a second with one and more processes that share each mini-batch, and what they exchange.
+"""Images a second with one and more processes that share each mini-batch, and the bytes that they exchange.
 
     python -m benchmarks.speed.scaling --ranks 1 2
 
-Each process has one thread, over gloo on this machine (on CUDA a device each, over NCCL). Weights and images are
-random. Bytes are what the network interfaces counted between the first and the last mini-batch, by process and
-mini-batch; beside it what has to cross: the embeddings of the other processes' images, once without and twice with
-prompts, and the gradient of the prompts that the mini-batch used, there and back. Writes
+Each process has one thread and uses gloo on this machine (on CUDA each has a device and uses NCCL). Weights and images
+are random. Bytes are those counted by the network interfaces between the first and the last mini-batch, for each
+process and mini-batch. Another column has the bytes that must be sent: the embeddings of the process's images, once
+without and twice with prompts, and the gradient of the prompts that the mini-batch used. The command writes
 ``results/scaling/scaling-<device>.{json,csv,md}``.
 """
 

@@ -2,8 +2,9 @@
 
     python -m benchmarks.speed.teach --weights vit_tiny.safetensors --images caltech101.zip
 
-Photographs are taught one after the other, each as one of ten classes; measured is what a picture file takes to be
-read, learned and predicted. Milliseconds, medians of five; "CPU" is what all cores spend, whatever else runs.
+Photographs are taught one after the other, each as one of ten classes. The command measures the time for a picture file
+to be read, learned and predicted, in milliseconds, as medians of five. "CPU" is the time that all cores spend on it,
+whatever else runs.
 """
 
 import argparse
@@ -24,13 +25,13 @@ CLASSES, TIMES = 10, 5
 
 
 def taught(teacher: Teacher, files: list[tuple[Path, str]], known: int) -> tuple[float, float]:
-    """Milliseconds on the clock and of the CPU for one picture, once so many are known."""
+    """Milliseconds of wall-clock and of CPU time for one picture, once ``known`` pictures are known."""
     for start in range(sum(teacher.counts.values()), known, 10):
         for path, name in files[start : min(start + 10, known)]:
             teacher.teach([path], name)
     found = []
     for path, name in files[known : known + TIMES]:
-        teacher.ask([path])  # what was known before is solved for
+        teacher.ask([path])  # solves for what was known before
         clock, work = time.perf_counter(), time.process_time()
         teacher.teach([path], name)
         answer = teacher.ask([path])[0]

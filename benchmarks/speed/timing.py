@@ -1,4 +1,4 @@
-"""Times that can be compared on a noisy machine: taken by turns, in one process, medians."""
+"""Times that can be compared on a noisy machine: medians over turns in one process."""
 
 import time
 from collections.abc import Callable
@@ -8,7 +8,7 @@ import torch
 
 
 def seconds(function: Callable[[], object], device: torch.device) -> float:
-    """How long a call takes, the device's work included."""
+    """How long a call takes, including the device's work."""
     _wait(device)
     start = time.perf_counter()
     function()

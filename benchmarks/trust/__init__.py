@@ -1,1 +1,1 @@
-"""What must not break: kills, spoilt files, bad input, long streams."""
+"""Tests of robustness: kills, damaged files, bad input, long streams."""

@@ -1,8 +1,8 @@
-"""Whether a stream is ever lost or a sample ever kept, counted: ``benchmarks/trust.md``.
+"""Counts how often a stream is lost or a sample kept, and writes ``benchmarks/trust.md``.
 
     python -m benchmarks.trust
 
-About ten minutes on two cores. ``--quick`` tries little and writes nothing.
+It takes about ten minutes on two cores. ``--quick`` tries little and writes nothing.
 """
 
 import argparse
@@ -41,7 +41,7 @@ def trained(method: str, stream, groups: int = 2):
 
 
 def refused_files(tried: int, stream) -> int:
-    """Of copies of a checkpoint with one bit flipped, or cut short, how many are refused."""
+    """How many copies of a checkpoint with one bit flipped, or cut short, are refused."""
     refused = 0
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "learned"

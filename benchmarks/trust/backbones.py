@@ -43,7 +43,7 @@ put prompts into blocks, for which they need a `VisionTransformer`.
 
 
 def tried(name: str, folder: Path) -> str:
-    """The readout of an architecture that passed; raises where it does not."""
+    """The readout of an architecture that passes; raises an error if it does not."""
     torch.manual_seed(0)
     with torch.device("meta"):
         empty: Any = timm.create_model(name, num_classes=0)
@@ -87,7 +87,7 @@ def sort_names(names: list[str]) -> dict[str, dict[str, list[str]]]:
 
 
 def page(result: dict[str, Any]) -> str:
-    """As Markdown."""
+    """The page as Markdown."""
     taken = sum(map(len, result["taken"].values()))
     lines = [
         ABOUT,

@@ -1,4 +1,4 @@
-"""What a checkpoint costs: seconds to write and to load, bytes."""
+"""The costs of a checkpoint: seconds to write and to load, and bytes."""
 
 import tempfile
 import time
@@ -11,17 +11,17 @@ from avalanche_f2ocl import F2OCLStrategy
 
 
 def checkpoint_cost(classes: int, dim: int = 768, prompt_length: int = 20) -> dict[str, float]:
-    """Of an F2OCL learner with prompts, moments, keys and prototypes of so many classes.
+    """The costs for an F2OCL learner with prompts, moments, keys and prototypes of ``classes`` classes.
 
     Args:
-        classes: C.
+        classes: number C of classes.
         dim: length D of a token.
-        prompt_length: L.
+        prompt_length: number L of tokens in a prompt.
 
     Returns:
-        Seconds to write and to load, the backbone's checksum (made once) left out; bytes, and bytes a class.
+        Seconds to write and to load, without the backbone's checksum (which is made once); bytes, and bytes a class.
     """
-    # Depth says nothing here: the backbone is not written.
+    # The depth does not matter, since the backbone is not written.
     vit = VisionTransformer(img_size=32, patch_size=16, embed_dim=dim, depth=1, num_heads=dim // 64, num_classes=0)
     options = dict(backbone=vit, prompt_length=prompt_length, evaluator=None)
     strategy = F2OCLStrategy(**options)

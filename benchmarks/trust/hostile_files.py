@@ -1,4 +1,4 @@
-"""Files that are no pictures though their names say so, or are absurd ones: what a folder of downloads may hold."""
+"""Files that are no pictures although their names say so, or absurd pictures, as a folder of downloads may contain."""
 
 import os
 import struct
@@ -18,7 +18,7 @@ FORMATS = {"png": "PNG", "jpg": "JPEG", "gif": "GIF", "tif": "TIFF", "webp": "WE
 
 
 def good(folder: Path, count: int, seed: int = 0) -> list[Path]:
-    """Writes so many noisy pictures of each of two colours, ``<class>/good<i>.png``."""
+    """Writes ``count`` noisy pictures of each of two colours, ``<class>/good<i>.png``."""
     random, paths = np.random.default_rng(seed), []
     for name, colour in COLOURS.items():
         (folder / name).mkdir(parents=True, exist_ok=True)
@@ -33,7 +33,7 @@ def unreadable(quick: bool = False) -> Iterator[tuple[bytes, bytes]]:
     """Names and contents of files that are no pictures.
 
     Args:
-        quick: few of those that differ little.
+        quick: whether to give only a few of those that differ little.
     """
     random = np.random.default_rng(0)
     for suffix, format in FORMATS.items():
@@ -79,7 +79,7 @@ def unreadable(quick: bool = False) -> Iterator[tuple[bytes, bytes]]:
 
 
 def odd(folder: Path) -> Iterator[bytes]:
-    """Writes what only a folder can hold, and gives their names."""
+    """Writes things that only a folder can hold, and yields their names."""
     folder.mkdir(exist_ok=True)
     os.mkfifo(folder / "pipe.jpg")
     (folder / "nowhere.png").symlink_to("/nowhere/at/all.png")
@@ -104,7 +104,7 @@ def readable() -> Iterator[tuple[bytes, bytes]]:
 
 
 def write(folder: Path, files: Iterator[tuple[bytes, bytes]]) -> list[bytes]:
-    """Writes files by names that need not be text; their names."""
+    """Writes files under names that need not be text; returns the names."""
     folder.mkdir(parents=True, exist_ok=True)
     names = []
     for name, contents in files:
@@ -115,7 +115,7 @@ def write(folder: Path, files: Iterator[tuple[bytes, bytes]]) -> list[bytes]:
 
 
 def spoil(path: Path, archive_folder: str) -> list[str]:
-    """Adds to a zip what only a zip can hold: members that cannot be unpacked; their names."""
+    """Adds members to a zip that cannot be unpacked, as only a zip can hold them; returns their names."""
     contents = written(noise(24, 24), "BMP").getvalue()
     names = [f"{archive_folder}/{what}.bmp" for what in ("encrypted", "method", "lies short", "lies long", "damaged")]
     with ZipFile(path, "a") as archive:
@@ -144,7 +144,7 @@ def spoil(path: Path, archive_folder: str) -> list[str]:
 
 
 def zip_of(path: Path, folder: Path) -> None:
-    """What of a folder a zip can hold; of what is no text in a name nothing stays."""
+    """Zips everything in a folder that a zip can hold; parts of names that are no text are dropped."""
     with ZipFile(path, "w") as archive:
         for file in sorted(folder.rglob("*")):
             if file.is_file() and not file.is_symlink() and "circle of folders" not in file.parts:

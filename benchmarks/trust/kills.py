@@ -1,4 +1,4 @@
-"""Runs that are killed, also while they write, and resumed: do they end as runs that were not?"""
+"""Do runs that are killed, even while they write, and resumed end like uninterrupted runs?"""
 
 import os
 import signal
@@ -31,7 +31,7 @@ class Killer(SupervisedPlugin):
 
     Args:
         batch: number of the mini-batch, from 0.
-        callback: of Avalanche; or a step of writing a file, of the first file after that mini-batch.
+        callback: a callback of Avalanche, or a step in writing the first file after this mini-batch.
     """
 
     def __init__(self, batch: int, callback: str):
@@ -53,7 +53,7 @@ class Killer(SupervisedPlugin):
 
 
 def kill(*args) -> None:
-    """Ends this process as a power cut would."""
+    """Ends this process like a power cut."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -102,9 +102,9 @@ def survives(
     Args:
         make: makes the strategy from ``plugins`` and ``evaluator``.
         stream: the benchmark.
-        plain: plain experiences instead of an online stream.
-        batch, callback: as :class:`Killer`.
-        whole: where the uninterrupted run's end is, or goes.
+        plain: whether to use plain experiences instead of an online stream.
+        batch, callback: those of :class:`Killer`.
+        whole: file with the result of the uninterrupted run, which is made if it does not exist.
 
     Raises:
         RuntimeError: a run failed, or was not killed.
@@ -142,7 +142,7 @@ def cases(count: int) -> Iterator[tuple[str, bool, int, str]]:
 
 
 def count_survivals(tried: int) -> int:
-    """How many of so many kills the runs survive."""
+    """How many of ``tried`` kills the runs survive."""
     stream = class_incremental_stream("digits", 5, train_per_class=20, test_per_class=5)
     with tempfile.TemporaryDirectory() as folder:
         return sum(

@@ -16,7 +16,7 @@ from avalanche_f2ocl.state.class_means import ClassMeans
 
 
 def means_error(updates: int, classes: int = 10, batch_size: int = 4, dim: int = 2) -> float:
-    """Largest relative error of class means, and of counts, after so many updates, against exact sums."""
+    """Largest relative error of class means and counts after ``updates`` updates, compared with exact sums."""
     draw = generator(0, "long-stream")
     vectors = torch.randn(updates, batch_size, dim, generator=draw) + 3
     rows = torch.randint(classes, (updates, batch_size), generator=draw)
@@ -32,7 +32,7 @@ def means_error(updates: int, classes: int = 10, batch_size: int = 4, dim: int =
 
 
 def resources() -> dict[str, int]:
-    """What this process holds: memory in MB, files, threads, Python objects."""
+    """What this process holds: memory in MB, and numbers of files, threads and Python objects."""
     gc.collect()
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return {
@@ -44,7 +44,7 @@ def resources() -> dict[str, int]:
 
 
 def many_steps(steps: int, warm_up: int = 200) -> dict[str, object]:
-    """So many full steps of F2OCL on a tiny random ViT, one class absent after the first.
+    """Takes ``steps`` full steps of F2OCL on a tiny random ViT, with one class absent after the first step.
 
     Returns:
         How ``resources`` grew after the warm-up, and whether the absent class's prompt, moments, step count,

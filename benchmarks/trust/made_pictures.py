@@ -1,4 +1,4 @@
-"""Pictures whose pixels are known from making them."""
+"""Synthetic pictures whose pixels are known."""
 
 import struct
 import zlib
@@ -26,7 +26,7 @@ def written(image: Image.Image, format: str, **options: Any) -> BytesIO:
 
 
 def means(image: Image.Image) -> np.ndarray:
-    """Mean colour of each quadrant, ``(2, 2, 3)``, without a margin, where lossy formats mix colours."""
+    """Mean colour of each quadrant, ``(2, 2, 3)``, without its margin, where lossy formats mix colours."""
     pixels = np.asarray(image).astype(float)
     height, width = pixels.shape[0] // 2, pixels.shape[1] // 2
     parts = pixels[: 2 * height, : 2 * width].reshape(2, height, 2, width, 3)
@@ -34,7 +34,7 @@ def means(image: Image.Image) -> np.ndarray:
 
 
 def photograph(width: int, height: int) -> Image.Image:
-    """Smooth, as photographs are: waves of several lengths, other ones in each colour."""
+    """A smooth picture like a photograph: waves of several lengths, which differ between colours."""
     y, x = np.mgrid[:height, :width] / 40.0
     waves = [
         np.sin(x * a + 1) + np.sin(y * b) + np.sin((x + y) * a * b / 3) for a, b in ((0.7, 0.3), (0.2, 0.9), (1, 1))
@@ -43,7 +43,7 @@ def photograph(width: int, height: int) -> Image.Image:
 
 
 def noise(width: int, height: int, seed: int = 0) -> Image.Image:
-    """Every pixel by chance."""
+    """A picture of random pixels."""
     return Image.fromarray(np.random.default_rng(seed).integers(0, 256, (height, width, 3), np.uint8))
 
 

@@ -1,4 +1,4 @@
-"""Small pictures of four plain parts in many formats and modes: are they read as they were made?"""
+"""Small pictures of four plain parts in many formats and modes, to check that they are read as they were made."""
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -12,10 +12,10 @@ from benchmarks.trust.made_pictures import QUADRANTS, means, png, quadrants, tif
 
 SIDES = 48, 32
 LEVELS = np.array([[0, 64], [128, 255]], np.uint8)
-"""Of grey quadrants."""
+"""Levels of the grey quadrants."""
 ALPHA = np.array([[0, 51], [204, 255]], np.uint8)
 TOLERANCE = 4
-"""Levels of 255 that a quadrant's mean may be off: what lossy formats need."""
+"""Levels of 255 by which a quadrant's mean may be off, as lossy formats need."""
 
 TURNS = Image.Transpose
 AS_STORED = dict(enumerate((TURNS.FLIP_LEFT_RIGHT, TURNS.ROTATE_180, TURNS.FLIP_TOP_BOTTOM, TURNS.TRANSPOSE,
@@ -28,12 +28,12 @@ COLOUR = (
 
 
 def enlarged(levels: np.ndarray) -> np.ndarray:
-    """A quadrant for each of four values."""
+    """A picture with a quadrant for each of four values."""
     return levels.repeat(SIDES[1] // 2, 0).repeat(SIDES[0] // 2, 1)
 
 
 def cases() -> Iterator[tuple[str, BytesIO, np.ndarray]]:
-    """What was written, its file, and the colours of its quadrants ``(2, 2, 3)``."""
+    """Yields a description, the file, and the colours of the quadrants ``(2, 2, 3)``."""
     picture, grey = quadrants(*SIDES), np.stack([LEVELS] * 3, 2)
     levels, wide = enlarged(LEVELS), enlarged(LEVELS.astype(np.uint16) * 257)
     for format in COLOUR:
@@ -94,7 +94,7 @@ def cases() -> Iterator[tuple[str, BytesIO, np.ndarray]]:
 
 
 def plainly(file: BytesIO) -> Image.Image:
-    """As many programs read pictures."""
+    """Reads a picture plainly, as many programs do."""
     with Image.open(file) as image:
         return image.convert("RGB")
 

@@ -1,8 +1,8 @@
-"""Pictures as they come: are all kinds read as they were made, and does a hostile file end a run? ``docs/pictures.md``.
+"""Are pictures of all kinds read as they were made, and does a hostile file end a run? For ``docs/pictures.md``.
 
     python -m benchmarks.trust.pictures
 
-A minute on two cores. ``--quick`` tries few hostile files and writes nothing.
+It takes a minute on two cores. ``--quick`` tries few hostile files and writes nothing.
 """
 
 import argparse
@@ -23,21 +23,21 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "pictures.md"
 RESULTS = ROOT / "benchmarks" / "results" / "pictures.json"
 GOOD = 6
-"""Pictures of each of two classes."""
+"""Number of pictures of each of two classes."""
 
 Run = Callable[..., tuple[int, str, str]]
-"""Runs the command ``f2ocl``: exit code, what it printed, and what it said beside."""
+"""Runs the command ``f2ocl`` and returns its exit code, its standard output and its standard error."""
 
 
 def f2ocl(*args: object) -> tuple[int, str, str]:
-    """In a process of its own."""
+    """Runs the command in a process of its own."""
     command = [sys.executable, "-m", "avalanche_f2ocl.cli.main", *map(str, args)]
     done = subprocess.run(command, capture_output=True, cwd=ROOT, timeout=600)
     return done.returncode, done.stdout.decode(errors="surrogateescape"), done.stderr.decode(errors="surrogateescape")
 
 
 def laid_out(folder: Path, quick: bool) -> tuple[list[str], int]:
-    """Writes good and hostile files into two classes; names of what cannot be read, and how many can."""
+    """Writes good and hostile files into two classes; returns names of unreadable files and the number of readable."""
     readable = len(hostile_files.good(folder, GOOD))
     bad = hostile_files.write(folder / "blue", hostile_files.unreadable(quick))
     bad += hostile_files.odd(folder / "red")
@@ -49,15 +49,15 @@ def tried(folder: Path, run: Run = f2ocl, quick: bool = False, workers: int | No
     """What each command did with a folder and a zip of good and hostile files.
 
     Args:
-        folder: empty, for files.
-        run: the command.
-        quick: few hostile files.
-        workers: that decode; None for the command's default.
+        folder: an empty folder for the files.
+        run: runs the command.
+        quick: whether to try only a few hostile files.
+        workers: number of processes that decode; None for the command's default.
     """
     images, zipped, rows = folder / "images", folder / "images.zip", []
     bad, readable = laid_out(images, quick)
     hostile_files.zip_of(zipped, images)
-    # Of a pipe and links a zip holds nothing.
+    # A zip holds no pipes and no links.
     bad_in_zip = [n for n in bad if not (images / "red" / n).is_symlink() and n != "pipe.jpg"]
     bad_in_zip = [os.fsencode(name).decode(errors="replace") for name in bad_in_zip]
     bad_in_zip += [Path(name).name for name in hostile_files.spoil(zipped, "red")]
@@ -80,7 +80,7 @@ def tried(folder: Path, run: Run = f2ocl, quick: bool = False, workers: int | No
 
 
 def named(names: list[str], said: str) -> int:
-    """How many files have a line of their own on standard error."""
+    """The number of files that have a line of their own on standard error."""
     lines = [line for line in said.splitlines() if line.startswith("passed over: ")]
     return sum(
         any(repr(name)[1:-1].replace("\\'", "'") in line.replace("\\'", "'") for line in lines) for name in names
@@ -88,7 +88,7 @@ def named(names: list[str], said: str) -> int:
 
 
 def outcome(command: str, result: object) -> dict[str, object]:
-    """How many pictures were learned or predicted, and how many of these right."""
+    """How many pictures were learned or predicted, and how many of them were predicted right."""
     if isinstance(result, list):
         right = sum(Path(row["image"]).parent.name == row["classes"][0]["class"] for row in result)
         return {"done": len(result), "right": right}
@@ -99,14 +99,14 @@ def outcome(command: str, result: object) -> dict[str, object]:
 
 
 def table(rows: list[dict[str, object]]) -> str:
-    """As Markdown."""
+    """The rows as Markdown."""
     lines = ["| " + " | ".join(rows[0]) + " |", "|---|" + "---|" * (len(rows[0]) - 1)]
     lines += ["| " + " | ".join("-" if v is None else str(v) for v in row.values()) + " |" for row in rows]
     return "\n".join(lines)
 
 
 def put(text: str, mark: str, inside: str) -> str:
-    """A page with something else between ``<!-- mark -->`` and ``<!-- /mark -->``."""
+    """Replaces what stands between ``<!-- mark -->`` and ``<!-- /mark -->`` on a page."""
     before, rest = text.split(f"<!-- {mark} -->")
     return f"{before}<!-- {mark} -->\n{inside}\n<!-- /{mark} -->{rest.split(f'<!-- /{mark} -->')[1]}"
 
