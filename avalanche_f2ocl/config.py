@@ -108,8 +108,9 @@ class F2OCLConfig(HeadOptions, EncoderOptions):
             own).
         zoom: passes with prompts see the middle 1 / zoom of each side, enlarged; 1 means the whole image, as in the
             paper.
-        negatives: ``"batch"``, the prototypes of the mini-batch's other samples, or ``"all"``, those of all other
-            classes; see :func:`avalanche_f2ocl.losses.contrastive_prompt_loss`.
+        negatives: which prototypes a sample is pushed away from: ``"batch"``, those of the mini-batch's samples of
+            other classes; ``"all"``, those of all other classes; see
+            :func:`avalanche_f2ocl.losses.contrastive_prompt_loss`.
         exclude_self: whether the loss takes a sample out of its own positives, as SupCon does.
         capture: whether to replay training passes as CUDA graphs, see
             :class:`avalanche_f2ocl.backbone.PromptableViT`.

@@ -101,7 +101,10 @@ class L2P(BaseStrategy):
     out too.
 
     Args:
-        backbone, weights, image_size, device: see :class:`avalanche_f2ocl.F2OCLStrategy`.
+        backbone: timm name with tag, ``"micro_vit"``, or a ViT of timm's (frozen in place).
+        weights: local checkpoint for a named backbone; by default timm downloads the weights.
+        image_size: side of the images in pixels; by default the backbone's own.
+        device: by default CUDA if there is a CUDA device, else the CPU.
         config: all options of :class:`L2PConfig` at once.
         **options: single options, which override ``config``, and those of the training loop, see
             :class:`avalanche_f2ocl.strategies.base.BaseStrategy`.

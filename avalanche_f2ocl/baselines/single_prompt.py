@@ -156,8 +156,10 @@ class SinglePrompt(BaseStrategy):
     vector rests while the class is absent; in the published code the momentum goes on moving it.
 
     Args:
-        backbone: a ViT with at least five blocks, given as for :class:`avalanche_f2ocl.F2OCLStrategy`.
-        weights, image_size, device: see :class:`avalanche_f2ocl.F2OCLStrategy`.
+        backbone: timm name with tag, ``"micro_vit"``, or a ViT of timm's, with at least five blocks (frozen in place).
+        weights: local checkpoint for a named backbone; by default timm downloads the weights.
+        image_size: side of the images in pixels; by default the backbone's own.
+        device: by default CUDA if there is a CUDA device, else the CPU.
         config: all options of :class:`SinglePromptConfig` at once.
         **options: single options, which override ``config``, and those of the training loop, see
             :class:`avalanche_f2ocl.strategies.base.BaseStrategy`.
