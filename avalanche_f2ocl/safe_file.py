@@ -73,7 +73,8 @@ def read_safe_file(path: str | Path) -> tuple[dict[str, Tensor], dict[str, Any]]
         text, digest = head[_VALUES], head[_DIGEST]
         values = json.loads(text)
     except (SafetensorError, KeyError, ValueError, RuntimeError, MemoryError) as error:
-        raise ValueError(f"{str(path)!r} is damaged or of another kind ({type(error).__name__}: {error})") from error
+        message = f"{str(path)!r} is damaged or was not written by avalanche_f2ocl ({type(error).__name__}: {error})"
+        raise ValueError(message) from error
     if digest != _digest(tensors, text):
         raise ValueError(f"{str(path)!r} is damaged: its contents do not match its checksum")
     return tensors, values

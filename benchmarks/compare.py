@@ -14,12 +14,13 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import get_args
 
+from avalanche_f2ocl.backbone import load_vit
 from avalanche_f2ocl.datasets.loading import PUBLISHED
 from avalanche_f2ocl.options import Fit, Precision
 from benchmarks.runs.cost_chart import Point, draw_costs
 from benchmarks.runs.launch import launch_all
 from benchmarks.runs.methods import METHODS
-from benchmarks.runs.streams import BOUNDARY_FREE, STREAMS
+from benchmarks.runs.streams import BOUNDARY_FREE, STREAMS, make_stream
 from benchmarks.runs.tables import cost_row, load_runs, write_rows
 
 DEFAULT = ("vit-ncm", "vit-lda", "vit-ridge-blocks", "f2ocl-either", "f2ocl-best")
@@ -73,6 +74,15 @@ def check_settings(args: argparse.Namespace) -> None:
     path.write_text(json.dumps(mine, indent=1) + "\n")
 
 
+def check_inputs(args: argparse.Namespace) -> None:
+    """Raises ``SystemExit`` where pictures, groups or backbone are not as every run needs them."""
+    try:
+        make_stream(argparse.Namespace(**vars(args), seed=args.seeds[0], held_out=None))
+        load_vit(args.backbone, args.weights, args.image_size)
+    except (OSError, TypeError, ValueError) as error:
+        raise SystemExit(f"{error}") from None
+
+
 def runs(args: argparse.Namespace) -> list[list[str]]:
     """The runner's arguments, all methods of a seed before the next seed."""
     shared = [part for name, value in settings(args).items() for part in (f"--{name.replace('_', '-')}", str(value))]
@@ -99,6 +109,7 @@ def publish(out: Path) -> None:
 
 def main(argv: list[str] | None = None) -> None:
     args = parse_args(argv)
+    check_inputs(args)
     check_settings(args)
     launch_all(runs(args), args.jobs, lambda: publish(args.out))
     print(f"{args.out}/table.md, table.csv, costs.png")

@@ -28,13 +28,13 @@ if first:
 results = {}
 for name, make in {"ViT-NCM": ViTNCM, "F2OCL": F2OCLStrategy, "recommended": F2OCLStrategy.best}.items():
     strategy = make(backbone="micro_vit", seed=args.seed, evaluator=EvaluationPlugin(*f2ocl_metrics()))
-    results[name] = run_online(strategy, stream)
+    results[name] = run_online(strategy, stream, progress=name)
 
 if not first:
     raise SystemExit
 print(f"\n{result_table(results)}\n")
-print("A_n: accuracy over all groups at the end (%). F_n: forgetting. A_k: how often the nearest key is right.")
-print("UB: A_n if every key were right. random_key: A_n under prompts of random classes.\n")
+print("A_n: accuracy over all groups at the end (%). F_n: forgetting. A_k: how often the nearest key is right,")
+print("that is, of the image's class. UB: A_n if every key were right. random_key: A_n if keys were random.\n")
 
 gain = {name: 100 * (result.A_n - results["ViT-NCM"].A_n) for name, result in results.items()}
 print(f"Against ViT-NCM: F2OCL {gain['F2OCL']:+.1f} points, recommended settings {gain['recommended']:+.1f} points.")
@@ -48,4 +48,4 @@ The picture {args.figure} shows the accuracy on each group after training on eac
 What to do next:
   your own pictures    .venv/bin/f2ocl train pictures --out learned.safetensors
   in Python            docs/first_hour.md
-  other methods        python -m benchmarks.compare --dataset digits --backbone micro_vit""")
+  other methods        .venv/bin/python -m benchmarks.compare --dataset digits --backbone micro_vit""")

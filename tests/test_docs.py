@@ -53,9 +53,9 @@ def test_links_lead_somewhere(page):
 
 
 def test_commands_named_are_there():
-    from avalanche_f2ocl.cli.main import _parser
+    from avalanche_f2ocl.cli.parser import make_parser
 
-    commands = next(a for a in _parser()._actions if a.choices and "train" in a.choices).choices
+    commands = next(a for a in make_parser()._actions if a.choices and "train" in a.choices).choices
     for page in PAGES:
         for name in re.findall(r"(?:^|`)f2ocl (\w+)", page.read_text(), re.MULTILINE):
             assert name in commands, (page.name, name)

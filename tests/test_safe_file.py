@@ -77,7 +77,7 @@ def test_other_kinds_of_file(tmp_path):
     (tmp_path / "text").write_text("no tensors")
     (tmp_path / "empty").write_bytes(b"")
     for name in ("pickle", "text", "empty"):
-        with pytest.raises(ValueError, match=f"{name}' is damaged or of another kind"):
+        with pytest.raises(ValueError, match=f"{name}' is damaged or was not written by"):
             read_safe_file(tmp_path / name)
     with pytest.raises(FileNotFoundError, match="missing"):
         read_safe_file(tmp_path / "missing")

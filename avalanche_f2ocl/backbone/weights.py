@@ -71,8 +71,8 @@ def load_vit(
         return timm.create_model(backbone, pretrained=True, num_classes=0, **size).float()
     except OSError as error:
         raise OSError(
-            f"the weights of {backbone!r} could not be downloaded ({type(error).__name__}). "
-            "Pass a local file with weights=..., or use backbone='micro_vit', which is bundled"
+            f"the weights of {backbone!r} could not be downloaded from huggingface.co ({type(error).__name__}). "
+            "Without a network, give a local checkpoint (weights=..., --weights FILE), or use the bundled 'micro_vit'"
         ) from error
 
 
@@ -97,9 +97,10 @@ def _check_own(vit: nn.Module, weights: str | Path | None, image_size: int | Non
 def _check_name(name: str) -> None:
     architecture, _, tag = name.partition(".")
     if not timm.is_model(architecture):
-        near = difflib.get_close_matches(architecture, timm.list_models("*vit*"), n=3)
-        hint = f"; near it: {', '.join(near)}" if near else ""
-        raise ValueError(f"backbone={name!r}: timm knows no model {architecture!r}{hint}. 'micro_vit' is bundled")
+        usable = [*timm.list_models(module="vision_transformer"), *timm.list_models(module="eva")]
+        near = difflib.get_close_matches(architecture, usable, n=3, cutoff=0.5)
+        hint = f"; did you mean {', '.join(near)}?" if near else "."
+        raise ValueError(f"backbone={name!r}: timm knows no model {architecture!r}{hint} 'micro_vit' is bundled")
     tags = _tags(architecture)
     if tag and tag not in tags:
         raise ValueError(f"backbone={name!r}: timm knows no such tag; {architecture} has {', '.join(tags)}")

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from avalanche_f2ocl.app.page import make_page
 from avalanche_f2ocl.app.teacher import Teacher
-from avalanche_f2ocl.cli.messages import say
+from avalanche_f2ocl.cli.messages import counted, say
 from avalanche_f2ocl.cli.output import check_place
 from avalanche_f2ocl.cli.stopping import Stopped, StopSignals
 from avalanche_f2ocl.models.loading import load_model
@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> NoReturn:
             footer_links=[],
             ssr_mode=False,
         )
-        say(f"{len(teacher.counts)} classes are known; the page is at {address} (Ctrl-C ends it)")
+        say(f"{counted(len(teacher.counts), 'class', 'classes')} known; the page is at {address} (Ctrl-C ends it)")
         try:
             stop.check()
             stop.waiting = True
@@ -70,6 +70,6 @@ def make_teacher(args: argparse.Namespace) -> Teacher:
     fixed = ("method", "backbone", "image_size")
     if given := [name for name in fixed if getattr(args, name)]:
         names = ", ".join("--" + name.replace("_", "-") for name in given)
-        raise ValueError(f"{names}: {str(args.file)!r} is there, and it is the file that decides")
+        raise ValueError(f"{names} cannot be given: {str(args.file)!r} exists, and the file decides")
     model = load_model(args.file, weights=args.weights, device=args.device)
     return Teacher(model, args.file, args.with_backbone or holds_backbone(args.file))

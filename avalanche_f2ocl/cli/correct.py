@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 from avalanche_f2ocl.cli.evaluate import names_of
 from avalanche_f2ocl.cli.images import Unreadable, minibatches, unlabelled
-from avalanche_f2ocl.cli.messages import one_line, say
+from avalanche_f2ocl.cli.messages import counted, none_readable, one_line, say
 from avalanche_f2ocl.cli.output import check_place
 from avalanche_f2ocl.datasets.by_class import described
 from avalanche_f2ocl.datasets.image_source import normal
@@ -39,8 +39,9 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 
 def text(result: dict[str, Any]) -> str:
     """The result as readable text."""
-    changed = "; ".join(f"{name}: {images or 'no'} images" for name, images in result["changed"].items())
-    lines = [f"{changed or 'nothing is different'}. {result['classes']} classes are known. Saved: {result['file']}"]
+    changed = "; ".join(f"{name}: {counted(images, 'image')}" for name, images in result["changed"].items())
+    known = counted(result["classes"], "class", "classes")
+    lines = [f"{changed or 'nothing has changed'}. {known} known. Saved: {result['file']}"]
     if unreadable := result["unreadable"]:
         lines.append(f"could not be read: {described(unreadable)}")
     return "\n".join(map(one_line, lines))
@@ -118,10 +119,10 @@ def _pixels(model: SavedModel, args: argparse.Namespace, unreadable: Unreadable)
     """
     images, others = unlabelled(args.images)
     if others:
-        say(f"passed over, as no images: {described(others)}")
+        say(f"skipped, because not an image: {described(others)}")
     with tqdm(total=len(images), unit="image", disable=args.quiet) as bar:
         for indices, pixels in minibatches(images, model.backbone.image_fit, args.batch_size, unreadable, args.workers):
             yield pixels
             bar.update(len(indices))
     if len(unreadable.names) == len(images):
-        raise ValueError(f"not one of {len(images)} images can be read")
+        raise ValueError(none_readable(len(images)))

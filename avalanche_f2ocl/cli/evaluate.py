@@ -8,7 +8,7 @@ from typing import Any
 from tqdm import tqdm
 
 from avalanche_f2ocl.cli.images import ImageFile, Unreadable, minibatches
-from avalanche_f2ocl.cli.messages import one_line, say
+from avalanche_f2ocl.cli.messages import counted, none_readable, one_line, say
 from avalanche_f2ocl.datasets.by_class import ClassFiles, described, files_by_class, fingerprint, hold_out
 from avalanche_f2ocl.datasets.image_source import ImageSource, normal
 from avalanche_f2ocl.models.loading import load_model
@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
 def say_passed_over(files: ClassFiles) -> None:
     """Names files that are no images, and classes without images."""
     if files.passed_over:
-        say(f"passed over, as no images of a class: {described(files.passed_over)}")
+        say(f"skipped, because not in a class folder or not an image: {described(files.passed_over)}")
     if files.empty:
         say(f"classes without images: {described(files.empty)}")
 
@@ -75,7 +75,7 @@ def score(
                 counts[classes[index]] += 1
             bar.update(len(indices))
     if not counts:
-        raise ValueError(f"not one of {len(images)} images can be read")
+        raise ValueError(none_readable(len(images)))
     per_class = {name: right[name] / count for name, count in sorted(counts.items())}
     of_known = sum(count for name, count in counts.items() if name in known)
     return {
@@ -91,9 +91,10 @@ def score(
 
 def text(result: dict[str, Any]) -> str:
     """The result as readable text: the figures, and the classes with the lowest accuracy."""
+    classes = counted(len(result["per_class"]), "class", "classes")
     lines = [
-        f"accuracy {100 * result['accuracy']:.2f} % on {result['images']} images, "
-        f"{100 * result['accuracy_over_classes']:.2f} % over {len(result['per_class'])} classes"
+        f"accuracy {100 * result['accuracy']:.2f} % of {counted(result['images'], 'image')}, "
+        f"{100 * result['accuracy_over_classes']:.2f} % as the mean of {classes}"
     ]
     if unknown := result["unknown_classes"]:
         of_known = result["accuracy_of_known"]
@@ -101,6 +102,7 @@ def text(result: dict[str, Any]) -> str:
         lines.append(f"not learned: {described(unknown, 10)}; {known}")
     if unreadable := result["unreadable"]:
         lines.append(f"could not be read: {described(unreadable)}")
-    lowest = sorted(result["per_class"].items(), key=lambda item: item[1])[:5]
-    lines.append("lowest: " + ", ".join(f"{name} {100 * share:.0f} %" for name, share in lowest))
+    wrong = [(name, share) for name, share in result["per_class"].items() if share < 1]
+    if lowest := sorted(wrong, key=lambda item: item[1])[:5]:
+        lines.append("lowest: " + ", ".join(f"{name} {100 * share:.0f} %" for name, share in lowest))
     return "\n".join(map(one_line, lines))

@@ -24,6 +24,8 @@ def unlabelled(paths: Sequence[str]) -> tuple[list[ImageFile], list[str]]:
     found: list[ImageFile] = []
     others: list[str] = []
     for path in map(Path, paths):
+        if not path.exists():
+            raise FileNotFoundError(f"no such file or folder: {str(path)!r}")
         if path.is_file() and (is_image(path.name) or not is_archive(path)):
             found.append((ImageSource(path.parent), path.name))
             continue
@@ -86,4 +88,4 @@ class Unreadable:
         if self.strict:
             raise error
         self.names.append(error.name)
-        self.say(f"passed over: {error}")
+        self.say(f"skipped: {error}")

@@ -28,7 +28,7 @@ def text(result: dict[str, Any]) -> str:
         + ("in the file" if backbone["in_file"] else "not in the file")
         + f", SHA-256 {backbone['sha256'][:12]}",
         f"computed    in {resolved.get('dtype', 'a precision that is not noted')}{width}",
-        f"classes     {len(classes)}: {', '.join(shown)}{more}",
+        f"classes     {len(classes)}{': ' if classes else ''}{', '.join(shown)}{more}",
     ]
     if images:
         lines.append(f"images      {sum(images)}, {min(images)} to {max(images)} a class; none is in the file")

@@ -11,6 +11,21 @@ def say(message: str) -> None:
         print(one_line(message), file=sys.stderr)
 
 
+def counted(count: int, one: str, more: str = "") -> str:
+    """A number and what it counts.
+
+    Example:
+        >>> counted(1, "image"), counted(0, "class", "classes")
+        ('1 image', '0 classes')
+    """
+    return f"{count} {one if count == 1 else more or one + 's'}"
+
+
+def none_readable(count: int) -> str:
+    """The error where no image is left."""
+    return f"none of {counted(count, 'image')} can be read"
+
+
 def one_line(text: str) -> str:
     """Text without line breaks and tabs, which names of files may contain.
 

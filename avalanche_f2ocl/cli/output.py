@@ -26,8 +26,8 @@ def check_place(path: Path, replace: bool, go_on: bool = True) -> None:
     if path.is_dir():
         raise IsADirectoryError(f"{str(path)!r}: is a folder; give the name of a file")
     if path.exists() and not replace:
-        hint = f"--from {path} goes on with it, " if go_on else ""
-        raise FileExistsError(f"{str(path)!r}: there is such a file; {hint}--overwrite replaces it")
+        hint = f"--from {path} continues with it, " if go_on else ""
+        raise FileExistsError(f"{str(path)!r} exists already; {hint}--overwrite replaces it")
     try:
         with tempfile.TemporaryFile(dir=path.parent):
             pass

@@ -8,7 +8,7 @@ from tqdm import tqdm
 
 from avalanche_f2ocl.cli.evaluate import names_of
 from avalanche_f2ocl.cli.images import Unreadable, minibatches, unlabelled
-from avalanche_f2ocl.cli.messages import one_line, say
+from avalanche_f2ocl.cli.messages import none_readable, one_line, say
 from avalanche_f2ocl.datasets.by_class import described
 from avalanche_f2ocl.models.loading import load_model
 
@@ -23,7 +23,7 @@ def run(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """
     images, others = unlabelled(args.images)
     if others:
-        say(f"passed over, as no images: {described(others)}")
+        say(f"skipped, because not an image: {described(others)}")
     model = load_model(args.file, weights=args.weights, device=args.device)
     names, unreadable = names_of(model), Unreadable(args.strict, say)
     with tqdm(total=len(images), unit="image", disable=args.quiet) as bar:
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> Iterator[dict[str, Any]]:
                     yield {"image": str(source.path / name), "known": one_known, "classes": classes}
             bar.update(len(indices))
     if len(unreadable.names) == len(images):
-        raise ValueError(f"not one of {len(images)} images can be read")
+        raise ValueError(none_readable(len(images)))
 
 
 def text(result: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 from avalanche_f2ocl.cli.evaluate import say_passed_over, score
 from avalanche_f2ocl.cli.images import Unreadable, minibatches
-from avalanche_f2ocl.cli.messages import one_line, say
+from avalanche_f2ocl.cli.messages import counted, none_readable, one_line, say
 from avalanche_f2ocl.cli.output import check_place, check_space
 from avalanche_f2ocl.cli.stopping import Stopped, StopSignals
 from avalanche_f2ocl.datasets.by_class import described, files_by_class, fingerprint, hold_out
@@ -26,7 +26,8 @@ from avalanche_f2ocl.rng import generator
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
     """Learns images and saves the model; returns a description of what it did."""
-    check_place(args.out, replace=args.overwrite or args.go_on is not None)
+    same = args.go_on is not None and args.out.resolve() == args.go_on.resolve()
+    check_place(args.out, replace=args.overwrite or same)
     source = ImageSource(args.images)
     files = files_by_class(source, "train")
     learned, held_out = hold_out(files, args.hold_out or 0)
@@ -63,7 +64,7 @@ def _model(args: argparse.Namespace) -> tuple[SavedModel, bool]:
     fixed = {name: getattr(args, name) for name in ("method", "backbone", "image_size", "fit", "option")}
     if given := [name for name, value in fixed.items() if value]:
         names = ", ".join("--" + name.replace("_", "-") for name in given)
-        raise ValueError(f"{names}: with --from it is the file that decides")
+        raise ValueError(f"{names} cannot be given with --from: the file decides")
     path = learned_file(args.go_on)
     model = load_model(path, weights=args.weights, device=args.device)
     return model, args.with_backbone or holds_backbone(path)
@@ -104,7 +105,7 @@ def _learn(
                     save()
                     saved = count
             if count == 0:
-                raise ValueError(f"{args.images!r}: not one of {len(files)} images can be read")
+                raise ValueError(f"{args.images!r}: {none_readable(len(files))}")
             model.head.prepare()  # so that nobody who opens the file has to wait
             save()
         except Exception as error:
@@ -112,7 +113,11 @@ def _learn(
             batches.close()  # ends its processes before anything is written
             if count > saved:
                 save()
-            kept = f"what was learned from {count} images is in {args.out}" if count else "nothing has been learned"
+            kept = (
+                f"what was learned from {counted(count, 'image')} is in {args.out}"
+                if count
+                else "nothing has been learned"
+            )
             if stop.number is not None:
                 raise Stopped(stop.number, f"{Stopped(stop.number)}; {kept}") from None
             if count:
@@ -126,9 +131,10 @@ def text(result: dict[str, Any]) -> str:
     unreadable = result["unreadable"]
     skipped = f", {described(unreadable)} could not be read," if unreadable else ""
     lines = [
-        f"learned {result['images']} images{skipped} in {result['seconds']} s; {result['classes']} classes are known. "
+        f"learned {counted(result['images'], 'image')}{skipped} in {result['seconds']} s; "
+        f"{counted(result['classes'], 'class', 'classes')} known. "
         f"Saved: {result['file']}"
     ]
     if held_out := result.get("held_out"):
-        lines.append(f"accuracy {100 * held_out['accuracy']:.2f} % on {held_out['images']} images held out")
+        lines.append(f"accuracy {100 * held_out['accuracy']:.2f} % on {counted(held_out['images'], 'image')} held out")
     return "\n".join(map(one_line, lines))

@@ -96,7 +96,8 @@ def load_listed(files: ListedImages, chosen: dict[str, Tensor], loading: Loading
         UnreadableImage: an image that is decoded at once cannot be read; the message names it.
     """
     if files.passed_over:
-        warnings.warn(f"passed over, as no images of a class: {described(files.passed_over)}", stacklevel=4)
+        message = f"skipped, because not in a class folder or not an image: {described(files.passed_over)}"
+        warnings.warn(message, stacklevel=4)
     shared = files.shared_size(chosen) if loading.image_size is None else None
     fit = loading.square() if shared is None else None
     width, height = shared or (loading.square().image_size,) * 2

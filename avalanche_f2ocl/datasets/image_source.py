@@ -76,7 +76,7 @@ class ImageSource:
         plugin = missing_plugin(name) if isinstance(error, UnreadableImage) else None
         reason = f"it needs the package {plugin}" if plugin else str(error) or type(error).__name__
         full = str(self.path / name)
-        return UnreadableImage(f"{full!r} is no image that can be read ({reason})", full)
+        return UnreadableImage(f"{full!r} cannot be read as an image ({reason})", full)
 
 
 def normal(name: str) -> str:

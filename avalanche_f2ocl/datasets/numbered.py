@@ -62,7 +62,7 @@ class NumberedSource(ABC):
 def unreadable(name: str, error: Exception) -> UnreadableImage:
     """The error that names an image of a data set and says why it cannot be read."""
     reason = str(error) if isinstance(error, UnreadableImage) else f"{type(error).__name__}: {error}"
-    return UnreadableImage(f"{name} is no image that can be read ({reason})", name)
+    return UnreadableImage(f"{name} cannot be read as an image ({reason})", name)
 
 
 def _pixels(image: Image.Image, fit: ImageFit | None) -> Tensor:

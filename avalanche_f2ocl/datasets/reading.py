@@ -31,7 +31,7 @@ _NEEDS = {".heic": "pillow-heif", ".heif": "pillow-heif", ".hif": "pillow-heif",
 
 
 class UnreadableImage(ValueError):
-    """A file is not an image that can be read.
+    """A file cannot be read as an image.
 
     Args:
         reason: the reason.
@@ -191,11 +191,13 @@ def _reason(error: Exception, file: BinaryIO) -> str:
     with suppress(Exception):
         file.seek(0)
         head = file.read(12)
+        if not head:
+            return "the file is empty"
         if head.startswith((b"%!PS", b"\xc5\xd0\xd3\xc6")):
             return "it is PostScript, which is a program"
         if head[4:8] == b"ftyp" and head[8:12] in _HEIF and "HEIF" not in Image.OPEN:
             return f"it is HEIF, which needs the package {_NEEDS['.heic']}"
-    return "it is of no known format, or its header is damaged"
+    return "its format is unknown or its header is damaged"
 
 
 def _fitted(image: Image.Image, fit: ImageFit, sides: tuple[int, int], area: _Box) -> Image.Image:

@@ -36,7 +36,7 @@ class GroupsResult:
     seconds: float
 
 
-def run_online(strategy: SupervisedTemplate, benchmark: CLScenario, progress: bool = True) -> GroupsResult:
+def run_online(strategy: SupervisedTemplate, benchmark: CLScenario, progress: bool | str = True) -> GroupsResult:
     """Trains a strategy on a benchmark online and evaluates it after each group.
 
     Samples keep the stream's order and come in mini-batches of ``strategy.train_mb_size``. After group i
@@ -45,7 +45,8 @@ def run_online(strategy: SupervisedTemplate, benchmark: CLScenario, progress: bo
     Args:
         strategy: a strategy with :func:`avalanche_f2ocl.f2ocl_metrics` in its evaluator.
         benchmark: a benchmark, for example from :func:`avalanche_f2ocl.class_incremental_stream`.
-        progress: whether to show a bar that counts training and test images.
+        progress: whether to show a bar that counts training and test images; a text is the name of the run in it,
+            by default that of the strategy's class.
 
     Raises:
         ValueError: the evaluator lacks the metrics.
@@ -67,7 +68,8 @@ def run_online(strategy: SupervisedTemplate, benchmark: CLScenario, progress: bo
     tests = [test[: i + 1] if len(test) == groups else test for i in range(groups)]
     total = sum(len(experience.dataset) for stream in (benchmark.train_stream, *tests) for experience in stream)
     hidden = not (progress and is_first())
-    with tqdm(total=total, unit="img", desc=type(strategy).__name__, disable=hidden, mininterval=1) as bar:
+    name = progress if isinstance(progress, str) else type(strategy).__name__
+    with tqdm(total=total, unit="img", desc=name, disable=hidden, mininterval=1) as bar:
         counter = CountImages(bar)
         strategy.plugins.append(counter)
         try:

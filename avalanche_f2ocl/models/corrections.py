@@ -108,7 +108,7 @@ class Corrections(Predictor):
             class_id = self.class_id(which)
             other = next((i for i, own in self.class_names.items() if own == name and i != class_id), None)
             if other is not None:
-                raise ValueError(f"name={name!r}: class {other} has it; merge() makes two classes one")
+                raise ValueError(f"name={name!r}: class {other} has this name; merge makes one class of the two")
             self.class_names = self.class_names | {class_id: name}
 
     def forget(self, which: int | str) -> None:

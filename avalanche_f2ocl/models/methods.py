@@ -58,6 +58,7 @@ def make_model(
     make, preset = METHODS[method]
     known = {field.name for field in fields(make.config_type)}
     if unknown := options.keys() - known:
-        raise ValueError(f"option {', '.join(sorted(unknown))}: {method} has {', '.join(sorted(known))}")
+        named, others = ", ".join(sorted(unknown)), ", ".join(sorted(known))
+        raise ValueError(f"unknown option {named}; method {method!r} has {others}")
     place = default_device(device)
     return make(backbone, weights=weights, image_size=image_size, device=place, **{**preset, **options})

@@ -118,7 +118,7 @@ class Unlearning(BaseModel):
         with self.lock:
             gone, kept = self.class_id(which), self.class_id(into)
             if gone == kept:
-                raise ValueError(f"{which!r} and {into!r} are one class already")
+                raise ValueError(f"{which!r} and {into!r} are the same class")
             for part in self.head.modules() if isinstance(self.head, ClassRows) else ():
                 if isinstance(part, ClassRows) and (others := set(part.row_names) - set(part.sum_names)):
                     raise TypeError(f"{type(part).__name__} registers {', '.join(sorted(others))} without summed=True")

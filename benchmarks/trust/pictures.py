@@ -81,7 +81,7 @@ def tried(folder: Path, run: Run = f2ocl, quick: bool = False, workers: int | No
 
 def named(names: list[str], said: str) -> int:
     """The number of files that have a line of their own on standard error."""
-    lines = [line for line in said.splitlines() if line.startswith("passed over: ")]
+    lines = [line for line in said.splitlines() if line.startswith("skipped: ")]
     return sum(
         any(repr(name)[1:-1].replace("\\'", "'") in line.replace("\\'", "'") for line in lines) for name in names
     )

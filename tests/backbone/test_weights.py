@@ -90,7 +90,7 @@ def test_a_module_is_used_as_it_is(vit):
 @pytest.mark.parametrize(
     "name, error, message",
     [
-        ("vit_bas_patch16_224", ValueError, "knows no model 'vit_bas_patch16_224'; near it: vit_base_patch16_224"),
+        ("vit_bas_patch16_224", ValueError, "knows no model 'vit_bas_patch16_224'; did you mean vit_base_patch16_224"),
         ("vit_base_patch16_224.augreg", ValueError, "no such tag.*augreg_in21k.*dino"),
         ("resnet18", TypeError, "VisionTransformer or Eva, is ResNet"),
         (3, TypeError, "backbone=3.*int"),

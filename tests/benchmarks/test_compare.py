@@ -50,6 +50,21 @@ def test_own_pictures_in_folders(tmp_path, run_here):
     assert (out / "costs.png").exists()
 
 
+@pytest.mark.parametrize("arguments, said", [
+    (["--groups", "2"], "0.png' cannot be read as an image"),
+    (["--groups", "99"], "99"),
+    (["--backbone", "vit_tinny"], "did you mean vit_tiny"),
+])  # fmt: skip
+def test_one_message_before_the_first_run(tmp_path, run_here, arguments, said):
+    data, out = photographs(tmp_path / "pictures"), tmp_path / "out"
+    if "2" in arguments:
+        broken = next((data / "train").glob("*/*"))
+        broken.rename(broken.with_name("0.png")).write_bytes(b"damaged")
+    with pytest.raises(SystemExit, match=said):
+        run_here("--dataset", str(data), "--backbone", "micro_vit", "--groups", "2", "--out", str(out), *arguments)
+    assert not out.exists()
+
+
 def test_streams_without_groups_are_evaluated_at_any_time(tmp_path, run_here):
     run_here(
         "--dataset", "digits", "--backbone", "micro_vit", "--methods", "vit-ncm", "--seeds", "0",

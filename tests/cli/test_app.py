@@ -3,11 +3,12 @@ import sys
 import pytest
 
 from avalanche_f2ocl.cli.app import make_teacher
-from avalanche_f2ocl.cli.main import _parser, main
+from avalanche_f2ocl.cli.main import main
+from avalanche_f2ocl.cli.parser import make_parser
 
 
 def given(*arguments):
-    return _parser().parse_args(["app", *map(str, arguments)])
+    return make_parser().parse_args(["app", *map(str, arguments)])
 
 
 def test_a_file_that_is_there_is_taught_on(learned):

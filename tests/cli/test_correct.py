@@ -20,7 +20,7 @@ def counts(f2ocl, file):
 
 def test_a_class_is_renamed_merged_and_forgotten(f2ocl, file, pictures):
     code, out, err = f2ocl("rename", file, "green", "grün")
-    assert code == 0 and err == "" and "Saved:" in out and "3 classes are known" in out
+    assert code == 0 and err == "" and "Saved:" in out and "3 classes known" in out
     assert counts(f2ocl, file) == {"grün": "8", "blue": "8", "red": "8"}
     _, result, _ = f2ocl("merge", file, "gru\u0308n", "blue", "--json")  # the accent written in the other way
     assert result == {"file": str(file), "classes": 2, "changed": {"grün": 0, "blue": 16}, "unreadable": []}
@@ -53,11 +53,11 @@ def test_what_is_refused_leaves_the_file_as_it_was(f2ocl, file, pictures, tmp_pa
     for args, message in [
         (("rename", file, "gren", "grey"), "class 'gren' is not known: did you mean 'green'?"),
         (("rename", file, "green", "red"), "name='red': class"),
-        (("merge", file, "red", "red"), "are one class already"),
+        (("merge", file, "red", "red"), "are the same class"),
         (("forget", file, "green", "7"), "class '7' is not known"),
         (("unlearn", file, train / "red" / "0.png", strange, "--label", "red"), "not among those"),
         (("unlearn", file, train / "red", train / "red" / "0.png", "--label", "red"), "9 images of class 'red'"),
-        (("unlearn", file, bad, "--label", "red"), "not one of 1 images can be read"),
+        (("unlearn", file, bad, "--label", "red"), "none of 1 image can be read"),
         (("relabel", file, strange, "--label", "red", "--to", "blue"), "not among those"),
         (("rename", tmp_path / "nowhere", "green", "grey"), "nowhere"),
     ]:

@@ -12,9 +12,9 @@ def test_accuracy_is_that_of_the_predictions(f2ocl, learned, own):
     assert result["unknown_classes"] == ["sky"]
     assert result["accuracy_of_known"] == 11 / 12
     said = f2ocl("eval", learned, own, "--quiet")[1]
-    assert "accuracy 68.75 % on 16 images, 70.00 % over 4 classes" in said
+    assert "accuracy 68.75 % of 16 images, 70.00 % as the mean of 4 classes" in said
     assert "not learned: 1 (sky); 91.67 % on the images of known classes" in said
-    assert "lowest: sky 0 %, green 80 %" in said
+    assert said.splitlines()[-1] == "lowest: sky 0 %, green 80 %"
 
 
 def test_images_that_cannot_be_read_are_named_and_do_not_count(f2ocl, learned, own):
@@ -23,14 +23,14 @@ def test_images_that_cannot_be_read_are_named_and_do_not_count(f2ocl, learned, o
     damaged = str(own / "test" / "red" / "0.png")
     code, result, said = f2ocl("eval", learned, own, "--quiet", "--json")
     assert code == 0 and (result["images"], result["accuracy"], result["unreadable"]) == (11, 1, [damaged])
-    assert f"passed over: {damaged!r} is no image" in said and "1 (test/red/notes.txt)" in said
+    assert f"skipped: {damaged!r} cannot be read" in said and "1 (test/red/notes.txt)" in said
     assert f"could not be read: 1 ({damaged})" in f2ocl("eval", learned, own, "--quiet")[1]
     code, _, said = f2ocl("eval", learned, own, "--quiet", "--strict")
-    assert code == 1 and "0.png' is no image" in said
+    assert code == 1 and "0.png' cannot be read as an image" in said
     for path in (own / "test").rglob("*.png"):
         path.write_bytes(b"damaged")
     code, _, said = f2ocl("eval", learned, own, "--quiet")
-    assert code == 1 and "not one of 12 images can be read" in said
+    assert code == 1 and "none of 12 images can be read" in said
 
 
 def test_no_class_is_known(f2ocl, learned, own):
@@ -90,6 +90,6 @@ def test_classes_without_names_go_by_their_ids(f2ocl, own, tmp_path):
 
 def test_files_that_are_none(f2ocl, pictures, tmp_path):
     (tmp_path / "damaged").write_bytes(b"damaged")
-    for name, said in (("nowhere", "no such file"), ("damaged", "is damaged or of another kind")):
+    for name, said in (("nowhere", "no such file"), ("damaged", "is damaged or was not written by avalanche_f2ocl")):
         code, _, err = f2ocl("eval", tmp_path / name, pictures)
         assert code == 1 and said in err and err.count("\n") == 1

@@ -38,7 +38,7 @@ def test_a_program_without_torch_predicts_the_same_from_the_same_files(f2ocl, pi
     [
         ("model.pt", "must end in .onnx"),
         ("nowhere/model.onnx", "there is no folder"),
-        ("there.onnx", "there is such a file; --overwrite replaces it"),
+        ("there.onnx", "exists already; --overwrite replaces it"),
     ],
 )
 def test_places_that_cannot_be_written(f2ocl, learned, tmp_path, out, said):

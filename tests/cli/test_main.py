@@ -20,11 +20,3 @@ def test_a_reader_that_goes_away_ends_it_quietly(learned, pictures):
     assert "\tblue\t" in process.stdout.readline()
     process.stdout.close()
     assert process.stderr.read() == "" and process.wait() == 141
-
-
-@pytest.mark.parametrize("option", ["--workers", "--save-every", "--hold-out", "--batch-size"])
-@pytest.mark.parametrize("value", ["-1", "1.5", "many"])
-def test_numbers_out_of_range(capsys, option, value):
-    with pytest.raises(SystemExit) as left:
-        main(["train", "x", "--out", "y", option, value])
-    assert left.value.code == 2 and f"{option}: '{value}': must be" in capsys.readouterr().err

@@ -1,6 +1,6 @@
 import shutil
 
-from avalanche_f2ocl.cli.main import _parser
+from avalanche_f2ocl.cli.parser import make_parser
 from avalanche_f2ocl.datasets.image_source import ImageSource
 from avalanche_f2ocl.models.hub import FILE
 from tests.models.hub_stand_in import StandIn
@@ -31,10 +31,10 @@ def test_images_that_cannot_be_read_are_named_and_passed_over(f2ocl, learned, ow
     code, out, said = f2ocl("predict", learned, own / "test" / "red", "--quiet", "--batch-size", 2)
     names = [line.split("\t")[0].split("/")[-1] for line in out.splitlines()]
     assert code == 0 and names == ["0.png", "2.png", "3.png"]
-    assert "red/1.png' is no image that can be read" in said
-    assert f"passed over, as no images: 1 ({own}/test/red/notes.txt)" in said
+    assert "red/1.png' cannot be read as an image" in said
+    assert f"skipped, because not an image: 1 ({own}/test/red/notes.txt)" in said
     code, out, said = f2ocl("predict", learned, own / "test" / "red", "--quiet", "--batch-size", 1, "--strict")
-    assert code == 1 and len(out.splitlines()) == 1 and "1.png' is no image" in said
+    assert code == 1 and len(out.splitlines()) == 1 and "1.png' cannot be read" in said
 
 
 def test_what_is_no_image(f2ocl, learned, tmp_path):
@@ -42,10 +42,10 @@ def test_what_is_no_image(f2ocl, learned, tmp_path):
     (tmp_path / "notes.txt").write_text("no image")
     (tmp_path / "empty").mkdir()
     for name, said, lines in (
-        ("a.png", "a.png' is no image", 2),
-        ("notes.txt", "notes.txt' is no image", 2),
+        ("a.png", "a.png' cannot be read as an image", 2),
+        ("notes.txt", "notes.txt' cannot be read as an image", 2),
         ("empty", "has no images in it", 1),
-        ("nowhere.png", "no such folder, zip or tar", 1),
+        ("nowhere.png", "no such file or folder", 1),
     ):
         code, out, err = f2ocl("predict", learned, tmp_path / name, "--quiet")
         assert code == 1 and not out and said in err and err.count("\n") == lines
@@ -60,7 +60,7 @@ def test_lines_come_as_soon_as_they_are_known(learned, pictures, monkeypatch):
     read = []
     real = ImageSource.pixels
     monkeypatch.setattr(ImageSource, "pixels", lambda source, *args: read.append(args) or real(source, *args))
-    results = predict.run(_parser().parse_args(arguments))
+    results = predict.run(make_parser().parse_args(arguments))
     next(results)
     assert len(read) == 4
     assert len(list(results)) == 11 and len(read) == 12

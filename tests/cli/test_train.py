@@ -29,7 +29,7 @@ def test_methods(f2ocl, pictures, tmp_path, method):
     out = tmp_path / "a.safetensors"
     fewer = ("--option", "projection=40") if method == "ranpac" else ()
     code, said, _ = f2ocl("train", pictures, "--out", out, *MICRO, "--method", method, *fewer)
-    assert code == 0 and said.startswith("learned 24 images in ") and "3 classes are known" in said
+    assert code == 0 and said.startswith("learned 24 images in ") and "3 classes known" in said
     model = load_model(out)
     assert type(model) is train.METHODS[method][0]
     code, result, _ = f2ocl("eval", out, pictures, "--quiet", "--json")
@@ -68,8 +68,8 @@ def test_images_that_cannot_be_read_are_named_and_passed_over(f2ocl, own, tmp_pa
     code, result, said = f2ocl("train", own, "--out", out, *MICRO, "--json")
     assert code == 0 and result["images"] == 23 and result["unreadable"] == [damaged]
     assert result["passed_over"] == ["train/red/notes.txt", "yellow/1.png"]
-    assert f"passed over: {damaged!r} is no image that can be read (it is of no known format" in said
-    assert "passed over, as no images of a class: 2 (train/red/notes.txt, yellow/1.png)" in said
+    assert f"skipped: {damaged!r} cannot be read as an image (its format is unknown" in said
+    assert "skipped, because not in a class folder or not an image: 2 (train/red/notes.txt, yellow/1.png)" in said
     assert f"1 ({damaged}) could not be read" in f2ocl("train", own, "--out", out, *MICRO, "--overwrite")[1]
 
 
@@ -77,7 +77,7 @@ def test_strict_stops_at_the_first_and_saves_what_was_learned(f2ocl, own, tmp_pa
     (own / "train" / "red" / "3.png").write_bytes(b"damaged")
     out, strict = tmp_path / "a.safetensors", (*MICRO, "--strict", "--order", "classes", "--batch-size", 4)
     code, _, said = f2ocl("train", own, "--out", out, *strict)
-    assert code == 1 and "red/3.png' is no image that can be read" in said and said.count("\n") == 1
+    assert code == 1 and "red/3.png' cannot be read as an image" in said and said.count("\n") == 1
     count = int(load_model(out).head.used("counts").sum())
     assert 16 <= count < 24 and f"what was learned from {count} images is in {out}" in said
 
@@ -86,7 +86,7 @@ def test_no_image_that_can_be_read_writes_nothing(f2ocl, own, tmp_path):
     for path in (own / "train").rglob("*.png"):
         path.write_bytes(b"damaged")
     code, _, said = f2ocl("train", own, "--out", tmp_path / "a", *MICRO)
-    assert code == 1 and "not one of 24 images can be read" in said and not (tmp_path / "a").exists()
+    assert code == 1 and "none of 24 images can be read" in said and not (tmp_path / "a").exists()
 
 
 def stopping_at(monkeypatch, count, what):
@@ -159,13 +159,21 @@ def test_a_share_held_out_is_tested(f2ocl, pictures, tmp_path):
     assert said.endswith("accuracy 100.00 % on 6 images held out\n")
 
 
+def test_another_file_is_not_replaced_by_going_on(f2ocl, learned, own, tmp_path):
+    other = tmp_path / "other.safetensors"
+    other.write_bytes(b"kept")
+    code, _, said = f2ocl("train", own, "--from", learned, "--out", other, "--quiet")
+    assert code == 1 and "exists already" in said and other.read_bytes() == b"kept"
+    assert f2ocl("train", own, "--from", learned, "--out", other, "--quiet", "--overwrite")[0] == 0
+
+
 def test_photographs_become_squares_as_is_said(f2ocl, own, tmp_path):
     for fit in ("auto", "crop", "squash", "pad"):
         f2ocl("train", own, "--out", tmp_path / fit, *MICRO, "--fit", fit)
         model = load_model(tmp_path / fit)
         assert model.config.fit == model.backbone.image_fit.fit == fit
     code, _, said = f2ocl("train", own, "--from", tmp_path / "pad", "--out", tmp_path / "pad", "--fit", "crop")
-    assert code == 1 and "--fit: with --from it is the file that decides" in said
+    assert code == 1 and "--fit cannot be given with --from" in said
 
 
 @pytest.mark.parametrize("workers", [0, 2])
@@ -199,11 +207,14 @@ def test_with_backbone_no_weights_are_asked_for(f2ocl, pictures, tmp_path, monke
         (["{pictures}", "--out", "no/a"], "there is no folder 'no'"),
         (["{pictures}/train/red", "--out", "a"], "has no images in <class>/ or train/<class>/"),
         (["{pictures}", "--out", "a", "--backbone", "nonsense"], "timm knows no model 'nonsense'"),
-        (["{pictures}", "--out", "a", "--option", "nonsense=1"], "option nonsense: best has"),
-        (["{pictures}", "--out", "a", "--method", "vit-ncm", "--option", "lr=1"], "option lr: vit-ncm has"),
+        (["{pictures}", "--out", "a", "--option", "nonsense=1"], "unknown option nonsense; method 'best' has"),
+        (
+            ["{pictures}", "--out", "a", "--method", "vit-ncm", "--option", "lr=1"],
+            "unknown option lr; method 'vit-ncm' has",
+        ),
         (["{pictures}", "--out", "a", "--backbone", "micro_vit", "--option", "lr=-1"], "lr=-1: must be positive"),
         (["{pictures}", "--out", "a", "--from", "nowhere"], "no such file: 'nowhere'"),
-        (["{pictures}", "--out", "a", "--from", "x", "--method", "best"], "--method: with --from it is the file that"),
+        (["{pictures}", "--out", "a", "--from", "x", "--method", "best"], "--method cannot be given with --from"),
         (["{pictures}", "--out", "a", "--from", "x", "--image-size", "9", "--option", "lr=1"], "--image-size, --opt"),
     ],
 )

@@ -28,7 +28,7 @@ def test_a_class_is_renamed_and_counted(strategy, digits):
     model.rename(first, "the first")
     model.rename("the first", "first")
     assert model.class_names[first] == "first" and model.class_id("first") == first
-    with pytest.raises(ValueError, match="name='first': class .* has it; merge"):
+    with pytest.raises(ValueError, match="name='first': class .* has this name; merge"):
         model.rename(second, "first")
     assert_same_state(learned(model), before)
     assert torch.equal(model(images), logits)

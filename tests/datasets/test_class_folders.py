@@ -10,7 +10,7 @@ from avalanche_f2ocl import datasets
 from avalanche_f2ocl.datasets.class_folders import ImageFiles, decode_all
 from avalanche_f2ocl.image_fit import ImageFit
 
-pytestmark = pytest.mark.filterwarnings("ignore:passed over")
+pytestmark = pytest.mark.filterwarnings("ignore:skipped")
 
 
 @pytest.fixture
@@ -74,14 +74,14 @@ def test_only_the_images_kept_are_decoded(folder):
     kept = datasets.keep_per_class(torch.tensor([0, 0, 0, 1, 1, 1]), 1, "train").tolist()
     (folder / next(name for i, name in enumerate(names) if i not in kept)).write_bytes(b"damaged")
     assert len(datasets.load(folder, train_per_class=1).train) == 2
-    with pytest.raises(ValueError, match="is no image"):
+    with pytest.raises(ValueError, match="cannot be read as an image"):
         datasets.load(folder)
 
 
 def test_a_truncated_image_is_named(folder):
     path = folder / "train" / "zebra" / "0.png"
     path.write_bytes(path.read_bytes()[:60])
-    with pytest.raises(ValueError, match=r"train/zebra/0\.png' is no image"):
+    with pytest.raises(ValueError, match=r"train/zebra/0\.png' cannot be read as an image"):
         datasets.load(zipped(folder))
 
 
@@ -127,6 +127,6 @@ def test_names_that_point_elsewhere_are_not_followed(folder, tmp_path):
 def test_files_of_no_class_are_named(folder):
     (folder / "extra").mkdir()
     Image.new("RGB", (6, 5)).save(folder / "extra" / "0.png")
-    with pytest.warns(UserWarning, match=r"passed over, as .*: 2 \(extra/0.png, train/ant/notes.txt\)"):
+    with pytest.warns(UserWarning, match=r"skipped, because .*: 2 \(extra/0.png, train/ant/notes.txt\)"):
         data = datasets.load(folder)
     assert data.class_names == {0: "ant", 1: "zebra"}

@@ -128,7 +128,7 @@ def test_turned_files_come_upright_from_bytes_and_from_paths(hf, lazily, tmp_pat
 def test_an_image_that_cannot_be_read_is_named(hf, tmp_path):
     good = png(noise(4, 6))
     whole, damaged = made(hf, [0, 0, 0]), made(hf, [0, 0, 0], [good, good, good[:60]])
-    with pytest.raises(UnreadableImage, match=r"test\[2\] is no image that can be read \(OSError"):
+    with pytest.raises(UnreadableImage, match=r"test\[2\] cannot be read as an image \(OSError"):
         load((whole, damaged))
     data = load((whole, damaged), in_memory=False, workers=0, image_size=4)
     assert data.test[1][0].shape == (3, 4, 4)

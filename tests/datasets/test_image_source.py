@@ -63,16 +63,16 @@ def test_what_cannot_be_read_is_named(folder, monkeypatch):
     with ZipFile(folder / "nested.jpg", "w") as archive:
         archive.write(folder / "1.png", "1.png")
     for name, why in (
-        ("cat/notes.txt", "no known format"), ("pipe.jpg", "no ordinary file"), ("gone.png", "No such file"),
+        ("cat/notes.txt", "format is unknown"), ("pipe.jpg", "no ordinary file"), ("gone.png", "No such file"),
         ("cut.png", "Truncated File Read"), ("nowhere.png", "No such file"), ("large.png", "10001 bytes"),
-        ("nested.jpg", "no known format"),
+        ("nested.jpg", "format is unknown"),
         ("photo.heic", "package pillow-heif" if importlib.util.find_spec("pillow_heif") is None else "known"),
     ):  # fmt: skip
         for read in (source.pixels, source.size):
             with pytest.raises(UnreadableImage) as caught:
                 read(name)
             said = str(caught.value)
-            assert said.startswith(f"'{folder / name}' is no image that can be read (") and why in said
+            assert said.startswith(f"'{folder / name}' cannot be read as an image (") and why in said
             assert caught.value.name == str(folder / name)
 
 

@@ -44,9 +44,9 @@ def test_names_tell_part_and_number():
 @pytest.mark.parametrize("ask", ["pixels", "size"])
 def test_what_cannot_be_read_is_named(ask):
     source = Source(BytesIO(b"no image"))
-    for name, reason in (("train[0]", "it is of no known format"), ("train[7]", "IndexError")):
+    for name, reason in (("train[0]", "its format is unknown"), ("train[7]", "IndexError")):
         with pytest.raises(
-            UnreadableImage, match=rf"train\[{name[-2]}\] is no image that can be read \({reason}"
+            UnreadableImage, match=rf"train\[{name[-2]}\] cannot be read as an image \({reason}"
         ) as error:
             getattr(source, ask)(name)
         assert error.value.name == name

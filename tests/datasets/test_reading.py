@@ -100,8 +100,8 @@ def test_of_several_pictures_the_first(format):
 def test_what_is_none():
     good = written(noise(40, 30), "PNG").getvalue()
     for data, said in (
-        (b"", "no known format"),
-        (b"damaged", "no known format"),
+        (b"", "the file is empty"),
+        (b"damaged", "format is unknown"),
         (good[:-100], "truncated"),
         (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\nshowpage\n", "PostScript"),
         (b"\0\0\0\x18ftypheic" + b"\0" * 50, "known" if HEIF else "HEIF, which needs the package pillow-heif"),

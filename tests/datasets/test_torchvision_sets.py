@@ -64,7 +64,7 @@ def test_a_damaged_file_of_an_image_folder_is_named(folder):
     path.write_bytes(path.read_bytes()[:60])
     images = ImageFolder(folder)
     data = load((images, images), in_memory=False, workers=0, image_size=4)
-    with pytest.raises(UnreadableImage, match=r"bee/1\.png' is no image"):
+    with pytest.raises(UnreadableImage, match=r"bee/1\.png' cannot be read as an image"):
         data.test[4]
 
 
@@ -185,7 +185,7 @@ def test_an_item_that_cannot_be_read_is_named(at, kept):
     images.at, images.tensor = at, None
     if kept:
         images.targets = images.of_items
-    with pytest.raises(UnreadableImage, match=rf"test\[{at}\] is no image that can be read \(OSError: broken data str"):
+    with pytest.raises(UnreadableImage, match=rf"test\[{at}\] cannot be read as an image \(OSError: broken data str"):
         load((drawn([0]), images))
 
 

@@ -88,7 +88,7 @@ def test_labels_in_json_are_ids_or_names(tmp_path):
 def test_samples_without_an_image_or_a_label_are_passed_over_with_a_warning(tmp_path):
     more = {"text.txt": b"-", "text.cls": b"1", "bare.png": png(noise(4, 6)), "none.png": b"-", "none.json": b"{}"}
     train, test = tar(tmp_path / "train.tar", samples([0]) | more), tar(tmp_path / "test.tar", samples([0]))
-    with pytest.warns(UserWarning, match=r"passed over.*: 3 \(.*train\.tar/text, .*train\.tar/bare, .*train\.tar/none"):
+    with pytest.warns(UserWarning, match=r"skipped.*: 3 \(.*train\.tar/text, .*train\.tar/bare, .*train\.tar/none"):
         assert len(load((train, test)).train) == 1
 
 
@@ -104,11 +104,11 @@ def test_an_image_that_cannot_be_read_is_named(tmp_path):
     good, bad = tar(tmp_path / "good.tar", samples([0, 0])), samples([0, 0])
     bad["000001.png"] = bad["000001.png"][:60]
     bad = tar(tmp_path / "bad.tar", bad)
-    with pytest.raises(UnreadableImage, match=r"bad\.tar/000001\.png' is no image"):
+    with pytest.raises(UnreadableImage, match=r"bad\.tar/000001\.png' cannot be read as an image"):
         load((good, bad))
     data = load((good, bad), in_memory=False, workers=0, image_size=4)
     assert data.test[0][0].shape == (3, 4, 4)
-    with pytest.raises(UnreadableImage, match=r"bad\.tar/000001\.png' is no image"):
+    with pytest.raises(UnreadableImage, match=r"bad\.tar/000001\.png' cannot be read as an image"):
         data.test[1]
 
 

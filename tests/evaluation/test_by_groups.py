@@ -22,8 +22,10 @@ def test_equals_the_loop_written_out(vit, digits, evaluator):
 
 
 def test_the_bar_counts_every_image_once(vit, digits, evaluator, capsys):
-    run_online(ViTNCM(backbone=vit, evaluator=evaluator), digits)
-    assert "500/500" in capsys.readouterr().err  # 200 to train on, and 20, 40, ... 100 to test on
+    run_online(ViTNCM(backbone=vit, evaluator=evaluator), digits, progress="class means")
+    said = capsys.readouterr().err
+    assert said.startswith("\rclass means: ")
+    assert "500/500" in said  # 200 to train on, and 20, 40, ... 100 to test on
 
 
 def test_without_the_metrics(vit, digits):

@@ -80,7 +80,7 @@ def test_what_is_no_image(model, images, error, message):
 
 def test_a_file_that_is_no_picture_is_named(model, tmp_path):
     (tmp_path / "notes.png").write_text("no picture")
-    with pytest.raises(ValueError, match="notes.png' is no image that can be read"):
+    with pytest.raises(ValueError, match="notes.png' cannot be read as an image"):
         model.learn([tmp_path / "notes.png"], "a")
 
 

@@ -95,7 +95,7 @@ def test_merging_is_learning_as_one(small_vit, images):
         model.merge("c", "a")
         other.learn(images, ["a", "b", "a"] * 4)
         same_predictions(model, other, images)
-    with pytest.raises(ValueError, match="'a' and 0 are one class already"):
+    with pytest.raises(ValueError, match="'a' and 0 are the same class"):
         model.merge("a", 0)
     with pytest.raises(KeyError, match="class 'c' is not known"):
         model.merge("a", "c")

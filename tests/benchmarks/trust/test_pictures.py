@@ -3,10 +3,10 @@ from benchmarks.trust.pictures import named, put, table
 
 def test_files_are_named_in_lines_of_their_own():
     lines = (
-        "passed over: '/a/x.png' is no",
+        "skipped: '/a/x.png' is no",
         "other: y.png",
-        'passed over: "/a/it\'s.png" is',
-        "passed over: '/a/new\\nline.png'",
+        'skipped: "/a/it\'s.png" is',
+        "skipped: '/a/new\\nline.png'",
     )
     said = "\n".join(lines)
     assert named(["x.png", "it's.png", "new\nline.png", "y.png"], said) == 3
