@@ -16,9 +16,11 @@ PATCHED = (
 
 
 class OnDevice(torch.Tensor):
-    """A tensor that says it is on ``cuda:1``."""
+    """A tensor that says it is on ``cuda:1``; what is computed from it does not."""
 
     device = torch.device("cuda", 1)
+    # Before torch 2.5, a result that a Recorder has seen could not be made one of these.
+    __torch_function__ = torch._C._disabled_torch_function_impl
 
 
 def number(device) -> int:
