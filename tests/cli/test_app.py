@@ -14,7 +14,7 @@ def given(*arguments):
 def test_a_file_that_is_there_is_taught_on(learned):
     teacher = make_teacher(given(learned))
     assert teacher.counts == {"blue": 8, "green": 8, "red": 8} and teacher.path == learned
-    with pytest.raises(ValueError, match="--method, --image-size: .*it is the file that decides"):
+    with pytest.raises(ValueError, match="--method, --image-size cannot be given: .*the file decides"):
         make_teacher(given(learned, "--method", "best", "--image-size", 16))
 
 

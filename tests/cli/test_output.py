@@ -12,7 +12,7 @@ def test_places_that_cannot_be_written(tmp_path, monkeypatch):
     for path, error, said in (
         (tmp_path / "no" / "a", FileNotFoundError, "there is no folder"),
         (tmp_path, IsADirectoryError, "is a folder"),
-        (tmp_path / "there", FileExistsError, "--from .*there goes on with it, --overwrite replaces it"),
+        (tmp_path / "there", FileExistsError, "--from .*there continues with it, --overwrite replaces it"),
     ):
         with pytest.raises(error, match=said):
             output.check_place(path, replace=False)
