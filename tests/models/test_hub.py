@@ -119,7 +119,7 @@ def test_models_that_are_not_there_or_of_others_are_refused(taught, hub, tmp_pat
     (tmp_path / "other").mkdir()
     save_file({"weight": torch.ones(2)}, tmp_path / "other" / FILE)
     hub.put("timm/other", tmp_path / "other")
-    with pytest.raises(ValueError, match="timm--other.* is damaged or of another kind"):
+    with pytest.raises(ValueError, match="timm--other.* is damaged or was not written by"):
         load_model("hf-hub:timm/other")
 
 
