@@ -24,10 +24,10 @@ class Calibration(ReplacedRows):
 
     .. math:: \sum_i n_i^p \sum_c (\operatorname{softmax}(l_i / T)_c - [c = y_i])^2 ,
 
-    where :math:`n_i` is how many samples of its class the head had seen: heads on class means are too far from their
-    final state where those are few (p = 2), ridge regression is not (p = 0). The sums are never forgotten, so classes
-    that came early count as much as late ones; their order, and what is absent, does not matter. To them comes half
-    a sample that is wrong by chance (Krichevsky and Trofimov, 1981), so that no evidence makes the head quite sure.
+    where :math:`n_i` is how many samples of its class the head had seen, since a head is too far from its final state
+    where those are few: p = 2 for class means and LDA, p = 1 for ridge regression. The sums are never forgotten, so
+    classes that came early count as much as late ones; their order, and what is absent, does not matter. To them comes
+    half a sample that is wrong by chance (Krichevsky and Trofimov, 1981): no evidence makes the head quite sure.
 
     A head that must be solved is not solved for every mini-batch: the linear classifier that it was after 8
     mini-batches, and after each ``hold_growth`` times as many, judges those that follow, among the classes it knew.

@@ -86,7 +86,7 @@ class RidgeHead(SecondMomentHead):
     """
 
     FACTS = len(RidgeFacts._fields)
-    count_power = 0
+    count_power = 1
     hold_growth = 1.5
 
     def __init__(

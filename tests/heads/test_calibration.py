@@ -121,6 +121,18 @@ def test_a_head_that_was_never_wrong_is_not_sure():
     assert confidence.item() == pytest.approx(100.5 / 101, abs=0.001)
 
 
+@pytest.mark.parametrize("name, power", [("ncm", 2), ("lda", 2), ("ridge", 1), ("ensemble", 1)])
+def test_a_sample_weighs_as_many_of_its_class_have_been_seen(name, power, data):
+    x, y = data
+    head = HEADS[name](x.shape[1])
+    calibration = begun(head)
+    head.update(x[:100], y[:100])
+    calibration.hold(head, 8)
+    calibration.judge(head, x[100:120], y[100:120])
+    weights = y[:100].bincount()[y[100:120]] ** power
+    assert calibration.evidence.tolist() == [weights.sum(), (weights**2).sum()]
+
+
 def test_samples_of_new_classes_are_not_judged(data):
     x, y = data
     head = NCMHead(x.shape[1])
