@@ -6,16 +6,11 @@ A run whose file exists is skipped. Figures are in per cent and seconds.
 """
 
 import argparse
-import hashlib
 import json
 import os
-import platform
-import resource
 import warnings
 from collections import Counter
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, version
-from importlib.resources import as_file, files
 from pathlib import Path
 from typing import get_args
 
@@ -25,8 +20,8 @@ from avalanche.benchmarks import CLScenario
 from avalanche.core import SupervisedPlugin
 from avalanche.training.plugins import EvaluationPlugin
 
-from avalanche_f2ocl import __version__, f2ocl_metrics
-from avalanche_f2ocl.backbone.weights import MICRO_VIT, load_vit
+from avalanche_f2ocl import f2ocl_metrics
+from avalanche_f2ocl.backbone.weights import load_vit
 from avalanche_f2ocl.evaluation.anytime import run_anytime
 from avalanche_f2ocl.evaluation.by_groups import run_online
 from avalanche_f2ocl.metrics.groups import AccuracyMatrix
@@ -36,11 +31,11 @@ from avalanche_f2ocl.strategies.base import BaseStrategy
 from benchmarks.runs.cache import QueryCache
 from benchmarks.runs.costs import COSTS, Costs
 from benchmarks.runs.methods import METHODS, make_strategy
+from benchmarks.runs.provenance import peak_memory_bytes, versions, weights_sha256
 from benchmarks.runs.side_heads import LastFeatures, SideHead, by_class
 from benchmarks.runs.streams import STREAMS, make_stream
 
 RESULTS = Path(__file__).parents[1] / "results"
-PACKAGES = ("avalanche-f2ocl", "avalanche-lib", "torch", "timm", "torchvision", "numpy")
 
 
 class FinalAnswers(SupervisedPlugin):
@@ -99,27 +94,6 @@ def result_path(args: argparse.Namespace) -> Path:
     return args.results / args.table / f"{args.method}-{Path(args.dataset).stem}-{args.backbone}-s{args.seed}.json"
 
 
-def weights_sha256(backbone: str, weights: str | None, vit: torch.nn.Module) -> str:
-    """SHA-256 of the weights' file, or of the tensors if timm downloaded them."""
-    if weights is not None:
-        return hashlib.sha256(Path(weights).read_bytes()).hexdigest()
-    if backbone == MICRO_VIT:
-        with as_file(files("avalanche_f2ocl") / "assets" / "micro_vit.safetensors") as path:
-            return hashlib.sha256(path.read_bytes()).hexdigest()
-    digest = hashlib.sha256()
-    for name, tensor in vit.state_dict().items():
-        digest.update(name.encode() + tensor.cpu().numpy().tobytes())
-    return digest.hexdigest()
-
-
-def version_of(package: str) -> str:
-    """Version of an installed package, or of a working tree that is not installed."""
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return __version__ if package == "avalanche-f2ocl" else "not installed"
-
-
 def per_cent(value: float | None) -> float | None:
     return None if value is None or np.isnan(value) else round(100 * value, 4)
 
@@ -143,14 +117,6 @@ def accuracy_by_keys(strategy: BaseStrategy, benchmark: CLScenario, counts: list
         A_n[count] = per_cent(matrix.result())
     strategy.model.config = trained_with
     return A_n
-
-
-def peak_memory_bytes(device: torch.device) -> int:
-    """Peak memory of the GPU if there is one, else of the process."""
-    if device.type == "cuda":
-        return torch.cuda.max_memory_allocated(device)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if platform.system() == "Darwin" else peak * 1024
 
 
 def run(args: argparse.Namespace) -> dict[str, tuple[dict, np.ndarray, np.ndarray]]:
@@ -187,7 +153,7 @@ def run(args: argparse.Namespace) -> dict[str, tuple[dict, np.ndarray, np.ndarra
         "train_per_class": args.train_per_class,
         "test_per_class": args.held_out or args.test_per_class,
         "seed": args.seed,
-        "versions": {name: version_of(name) for name in PACKAGES} | {"python": platform.python_version()},
+        "versions": versions(),
         "resolved": resolved(backbone, strategy.model.head),
         "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
     }
