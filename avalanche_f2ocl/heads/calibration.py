@@ -32,14 +32,14 @@ class Calibration(ReplacedRows):
     A head that must be solved is not solved for every mini-batch: the linear classifier that it was after 8
     mini-batches, and after each ``hold_growth`` times as many, judges those that follow, among the classes it knew.
 
-    Argmax and order of the logits stay what they are. Memory: 2 KB, and ``4 P`` bytes a class for P features of a head
+    The order of the logits does not change. Memory: 2 KB, and ``4 P`` bytes a class for P features of a head
     that must be solved.
 
     Source: temperature scaling: Guo et al., On Calibration of Modern Neural Networks, 2017; test-then-train: Gama,
     Sebastiao and Rodrigues, On Evaluating Stream Learning Algorithms, 2013.
 
     Args:
-        head: that is to be judged, see :class:`avalanche_f2ocl.heads.head.Linear`; another head has no calibration.
+        head: the head that is judged, see :class:`avalanche_f2ocl.heads.head.Linear`; another head has no calibration.
 
     Attributes:
         losses: weighted Brier scores, ``(141,)`` float64, less what does not depend on T.
@@ -106,7 +106,7 @@ class Calibration(ReplacedRows):
         """The temperature, float64 scalar on the device; ``default`` where too few samples have been judged."""
         total, squares = self.evidence
         samples = total.square() / squares.clamp(min=torch.finfo(squares.dtype).tiny)
-        # A sample that is wrong instead of right loses twice the probability; of all, one in as many as there are.
+        # One sample's share of the evidence; a wrong sample instead of a right one loses twice its probability.
         losses = self.losses + 2 * self.right / samples.clamp(min=1)
         return torch.where(samples >= ENOUGH, lowest(self.temperatures, losses), default)
 

@@ -1,4 +1,4 @@
-"""How much an image is like anything that has been learned, from sums alone: "none of these"."""
+"""How similar an image is to the learned classes, computed from sums alone, for the answer "none of these"."""
 
 from typing import Any, NamedTuple
 
@@ -11,13 +11,13 @@ from avalanche_f2ocl.heads.lda import LDAHead
 from avalanche_f2ocl.state.replaced import ReplacedRows
 
 DISTANCE = 0.5
-"""Weight of the distance against the cosine."""
+"""Weight of the distance; the cosine has weight 1."""
 FIRST, GROWTH = 2, 1.1
-"""Mini-batches after which the covariance is inverted first, and by what factor they grow between two times."""
+"""Number of mini-batches before the covariance is first inverted, and the factor by which it grows each time."""
 LOWEST, HIGHEST, BINS = -7.0, 1.0, 1024
-"""Of the histogram of scores."""
+"""Range of the histogram of scores, and its number of bins."""
 ENOUGH = 20
-"""Scores from which on a quantile says something."""
+"""Smallest number of scores from which a quantile is taken."""
 
 
 class Whitening(NamedTuple):
@@ -37,7 +37,7 @@ class Whitening(NamedTuple):
 
 
 class Familiarity(ReplacedRows):
-    r"""How like a learned class an image is, and how like one images of known classes are before they are learned.
+    r"""Scores how similar images are to the learned classes, and the distribution of scores of known classes.
 
     With the covariance :math:`\Sigma` within classes, shared by all and shrunk, class means :math:`\mu_c` of embeddings
     x of length 1, of :math:`n_c` samples each, and :math:`\mu` the mean over classes, the score is
@@ -49,10 +49,10 @@ class Familiarity(ReplacedRows):
     direction or far from all of them. Several embeddings of an image have their cosines averaged; the distance is the
     first one's.
 
-    Before a mini-batch is learned, its images of known classes are scored, and a histogram counts the scores, each as
-    often as the class has had samples: where these are few its mean is not yet what it will be. So a quantile of the
-    scores tells which share of known images a threshold loses, whatever came when. The covariance that is used is that
-    of after 2 mini-batches and after each tenth more.
+    Before a mini-batch is learned, its images of known classes are scored. A histogram counts each score as often as
+    its class has had samples, because the mean of few samples is inaccurate. So a quantile of the scores tells which
+    share of known images a threshold loses, whatever the order of the stream. The covariance is inverted after 2
+    mini-batches, and again whenever their number has grown by a tenth.
 
     Memory: ``12 D**2 + 70,000`` bytes for each embedding and 8 KB, and ``8 D`` bytes for each class and embedding.
 
