@@ -30,7 +30,16 @@ from avalanche_f2ocl.heads.calibration import Calibration, brier_scores
 from avalanche_f2ocl.heads.features import feature_plan
 from avalanche_f2ocl.heads.head import SumHead
 from avalanche_f2ocl.heads.make import make_head
-from benchmarks.beyond.encoded import Encoded, add_arguments, backbone_of, encoded, hold_out, images_of, order_of
+from benchmarks.beyond.encoded import (
+    Encoded,
+    add_arguments,
+    backbone_of,
+    encoded,
+    hold_out,
+    images_of,
+    order_of,
+    write_once,
+)
 from benchmarks.runs.runner import RESULTS
 from benchmarks.runs.tables import insert, write_rows
 
@@ -154,13 +163,12 @@ def main() -> None:
     for name in args.datasets:
         for seed in args.seeds:
             for key, trial in trials(name, seed, args):
-                path = folder / f"{key}-{name}-s{seed}.json"
-                if not path.exists():
-                    values = {figure: round(value, 5) for figure, value in trial().items()}
-                    path.parent.mkdir(parents=True, exist_ok=True)
-                    path.write_text(json.dumps(values, indent=1) + "\n")
-                    print(path.stem, values, flush=True)
+                write_once(folder / f"{key}-{name}-s{seed}.json", partial(rounded, trial))
     publish(args.results, table, search_rows(folder) if args.search else report_rows(folder))
+
+
+def rounded(trial: Callable[[], dict[str, float]]) -> dict[str, float]:
+    return {figure: round(value, 5) for figure, value in trial().items()}
 
 
 def trials(name: str, seed: int, args: argparse.Namespace) -> Iterator[tuple[str, Callable[[], dict[str, float]]]]:

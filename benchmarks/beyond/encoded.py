@@ -1,8 +1,10 @@
 """Images of several data sets, encoded once, for studies of everything after the frozen backbone."""
 
 import argparse
+import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -146,3 +148,13 @@ def hold_out(labels: Tensor, share: float, seed: int) -> tuple[Tensor, Tensor]:
         own = (labels == label).nonzero().squeeze(1)
         held[own[torch.randperm(len(own), generator=draw)[: max(1, round(share * len(own)))]]] = True
     return (~held).nonzero().squeeze(1), held.nonzero().squeeze(1)
+
+
+def write_once(path: Path, trial: Callable[[], dict[str, Any]]) -> None:
+    """Writes and prints what a trial finds, unless an earlier run has written its file."""
+    if path.exists():
+        return
+    found = trial()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(found, indent=1) + "\n")
+    print(path.stem, found, flush=True)

@@ -14,6 +14,7 @@ recommended model.
 import argparse
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import mean
 
@@ -34,6 +35,7 @@ from benchmarks.beyond.encoded import (
     hold_out,
     images_of,
     order_of,
+    write_once,
 )
 from benchmarks.runs.runner import RESULTS
 from benchmarks.runs.tables import insert, write_rows
@@ -213,11 +215,7 @@ def main() -> None:
     for name in args.datasets:
         for seed in args.seeds:
             path = folder / f"{'best-' if args.best else ''}{name}-s{seed}.json"
-            if not path.exists():
-                found = (best if args.best else trial)(name, seed, args)
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(json.dumps(found, indent=1) + "\n")
-                print(path.stem, found, flush=True)
+            write_once(path, partial(best if args.best else trial, name, seed, args))
     text = write_rows(folder, "table", rows_of(folder))
     print(text)
     if args.results == RESULTS:
