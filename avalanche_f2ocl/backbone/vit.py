@@ -245,6 +245,13 @@ class PromptableViT(ReplayingModule):
         """The unprompted embeddings q, ``(B, D)``, of images whose tokens are already known."""
         return self.encode_tokens(tokens, replay=replay)
 
+    @torch.no_grad()
+    def query_layers(
+        self, images: Tensor, tokens: Tensor, blocks: Sequence[int], grid: int = 1, replay: bool = False
+    ) -> tuple[Tensor, Tensor]:
+        """As :meth:`query`, with the blocks' outputs as :meth:`encode_layers` gives them."""
+        return self.encode_layers(tokens, None, blocks, grid, replay)
+
     def encode(self, images: Tensor, prompts: Tensor | None = None) -> Tensor:
         """Embeds ``images (B, C, H, W)``, as f(x) or, with prompts as in :meth:`encode_tokens`, f(x, p): ``(B, D)``."""
         return self.encode_tokens(self.tokens(images), prompts)

@@ -76,10 +76,14 @@ class Calibration(ReplacedRows):
             self.register_buffer(name, torch.zeros(length, dtype=torch.float64))
 
     @torch.no_grad()
-    def judge(self, head: Any, vectors: Tensor, rows: Tensor) -> None:
-        """Takes in how the head scores ``vectors (B, F)`` of the classes ``rows (B,)`` before it learns them."""
+    def judge(self, head: Any, vectors: Tensor, rows: Tensor) -> Tensor | None:
+        """Takes in how the head scores ``vectors (B, F)`` of the classes ``rows (B,)`` before it learns them.
+
+        Returns:
+            The highest logits of a head that must be solved, ``(B,)``, NaN where the class was unknown; else None.
+        """
         if not (self.at_once or self.holds):
-            return
+            return None
         if self.at_once:
             logits, counts = head.logits(vectors), head.used("counts")
         else:
@@ -90,6 +94,7 @@ class Calibration(ReplacedRows):
         # New tensors, since an undone mini-batch puts the old ones back.
         self.losses, self.right = self.losses + weights @ losses, self.right + weights @ right
         self.evidence = self.evidence + torch.stack([weights.sum(), weights.square().sum()])
+        return logits.amax(1).where(counts[rows] > 0, torch.nan) if self.holds else None
 
     @torch.no_grad()
     def hold(self, head: Any, batches: int) -> None:

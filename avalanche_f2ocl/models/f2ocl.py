@@ -16,6 +16,7 @@ from avalanche_f2ocl.heads.make import make_head
 from avalanche_f2ocl.keywords import F2OCLKeywords
 from avalanche_f2ocl.losses import contrastive_prompt_loss
 from avalanche_f2ocl.models.drift import DriftCompensation, NoCompensation
+from avalanche_f2ocl.models.early import plan_pass
 from avalanche_f2ocl.models.f2ocl_batch import F2OCLBatch
 from avalanche_f2ocl.models.f2ocl_predicting import F2OCLPredictor, needs_q
 from avalanche_f2ocl.models.max_drift import relative_move
@@ -66,11 +67,14 @@ class F2OCLModel(F2OCLPredictor):
         super().__init__(backbone, **options)
         config, encoder = self.config, self.backbone
         dim, self.plan = encoder.embed_dim, feature_plan(config, encoder)
+        self.prompted_pass, self.unprompted_pass = (
+            plan_pass(encoder, layers) for layers in (self.plan.prompted, self.plan.unprompted)
+        )
         self.head = make_head(config, self.plan.widths, config.seed)
         # Predictions do not see embeddings under the image's own label's prompt.
         self.calibration = Calibration(None if config.prompt_assignment == "label" else self.head)
         self.familiar = (needs_q(config), config.prompt_assignment == "shared" and config.head_features != "q")
-        self.familiarity = Familiarity(dim, sum(self.familiar))
+        self.familiarity = Familiarity(dim, sum(self.familiar) + 1)
         self.z_means = None if config.head_features == "z" else ClassMeans(dim)
         if config.head == "ncm" and config.metric == "cosine":
             self.temperature = config.temperature
@@ -141,7 +145,7 @@ class F2OCLModel(F2OCLPredictor):
         if config.max_drift is not None and self.pool.stand_still(self._prompt_rows(batch), config.max_drift):
             return torch.zeros((), device=self.device)
         prompts = self._of_samples(batch, self.pool.gather(self._prompt_rows(batch)))
-        z, layers = self._encode(batch.prompted_tokens, prompts, replay=True, with_layers=watches)
+        z, layers, _ = self._encode(batch.prompted_tokens, prompts, replay=True, with_layers=watches)
         if batch.start is None:
             batch.start = z.detach()
         if watches:
@@ -172,42 +176,42 @@ class F2OCLModel(F2OCLPredictor):
     def update_prototypes(self, batch: F2OCLBatch) -> None:
         """Adds the embeddings under the updated prompts to prototypes (Eq. 8) and head, and ends the mini-batch."""
         start = batch.start
-        z, features, judged = self.training_features(batch)
+        z, features, judged, early = self.training_features(batch)
         if self.z_means is not None:
             self.z_means.update(z, batch.rows)
-        q = batch.encoded.q
-        before = judged, self._embeddings(q, z if start is None else start)
-        self.take_in(batch, features, self._embeddings(q, z), before)
+        before = judged, self._embeddings(batch.encoded, z if start is None else start, early)
+        self.take_in(batch, features, self._embeddings(batch.encoded, z, early), before)
 
     @torch.no_grad()
     def take_out(self, batch: F2OCLBatch) -> None:
         self.keys.remove(batch.encoded.q, batch.rows)
         batch.prompt_rows = batch.rows if self.pool.found_by_key else torch.zeros_like(batch.rows[:1])
-        z, layers = self._encode(batch.prompted_tokens, self.pool.prompts[batch.prompt_rows])
-        self.familiarity.remove(self._embeddings(batch.encoded.q, z), batch.rows)
+        z, layers, early = self._encode(batch.prompted_tokens, self.pool.prompts[batch.prompt_rows])
+        self.familiarity.remove(self._embeddings(batch.encoded, z, early), batch.rows)
         z, features = self.drift.after_steps(batch, z, self._features(z, layers, batch))
         if self.z_means is not None:
             self.z_means.remove(z, batch.rows)
         self.head.remove(features, batch.rows, batch.images)
 
     @torch.no_grad()
-    def training_features(self, batch: F2OCLBatch) -> tuple[Tensor, Tensor, Tensor]:
+    def training_features(self, batch: F2OCLBatch) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
         """Embeddings and features of a training mini-batch under its present prompts.
 
         Returns:
-            z ``(B, D)``; the head's features ``(B, F)``; and the features that the head is judged on, ``(B, F)``. The
-            last are made from z before the prompts' steps, since these steps have seen the labels; but layers are those
-            after the steps, since others would take another forward pass.
+            z ``(B, D)``; the head's features ``(B, F)``; the features that the head is judged on, ``(B, F)``; and early
+            patches ``(B, D)``, if familiarity needs them. The head is judged on features made from z before the
+            prompts' steps, since these steps have seen the labels; but layers are those after the steps, since others
+            would take another forward pass.
         """
         prompts = self._of_samples(batch, self.pool.prompts[self._prompt_rows(batch)])
-        z, layers = self._encode(batch.prompted_tokens, prompts, replay=True)
+        z, layers, early = self._encode(batch.prompted_tokens, prompts, replay=True)
         if self.config.max_drift is not None and batch.start is not None:
             self.pool.add("moved", self._prompt_rows(batch), relative_move(batch.start, z))
         judged = self._features(z if batch.start is None else batch.start, layers, batch)
         judged = self.drift.compensated(judged, self._prompt_rows(batch).unsqueeze(0))
         if isinstance(self.head, EitherHead):
             self.head.judge(judged, batch.rows)
-        return *self.drift.after_steps(batch, z, self._features(z, layers, batch)), judged
+        return *self.drift.after_steps(batch, z, self._features(z, layers, batch)), judged, early
 
     def batch_logits(self, batch: F2OCLBatch) -> Tensor:
         """Similarities of q to the keys before the update, ``(B, C)``."""

@@ -6,6 +6,7 @@ from torch import Tensor
 from avalanche_f2ocl.config import F2OCLConfig
 from avalanche_f2ocl.heads.features import FeaturePlan, head_features
 from avalanche_f2ocl.models.drift import DriftCompensation, NoCompensation
+from avalanche_f2ocl.models.early import PassPlan
 from avalanche_f2ocl.models.hub import HubModel
 from avalanche_f2ocl.models.prediction import Prediction, Unprompted
 from avalanche_f2ocl.state.keys import Keys, key_scores
@@ -20,6 +21,7 @@ class F2OCLPredictor(HubModel):
         pool: the prompts.
         keys: the keys.
         drift: compensates class sums for prompts that have moved since.
+        prompted_pass, unprompted_pass: what the passes with and without prompts give.
         familiar: whether familiarity is computed from q, and whether from z.
     """
 
@@ -28,6 +30,8 @@ class F2OCLPredictor(HubModel):
     pool: Prompts
     keys: Keys
     drift: DriftCompensation | NoCompensation
+    prompted_pass: PassPlan
+    unprompted_pass: PassPlan
     familiar: tuple[bool, bool]
 
     @torch.no_grad()
@@ -42,14 +46,14 @@ class F2OCLPredictor(HubModel):
         if self.config.zoom != 1:
             tokens = self.backbone.tokens(images, self.config.zoom)
         rows = tokens.new_zeros(1, 1, dtype=torch.int64) if key_rows is None else key_rows
-        logits, z = self._scored_under(tokens, rows, unprompted)
-        embeddings = self._embeddings(None if unprompted is None else unprompted.q, z)
-        return Prediction(logits, tokens, unprompted, key_rows, embeddings=embeddings)
+        logits, z, early = self._scored_under(tokens, rows, unprompted)
+        return Prediction(logits, tokens, unprompted, key_rows, embeddings=self._embeddings(unprompted, z, early))
 
-    def _embeddings(self, q: Tensor | None, z: Tensor | None) -> Tensor:
+    def _embeddings(self, unprompted: Unprompted | None, z: Tensor | None, early: Tensor | None) -> Tensor:
         """The embeddings that familiarity is computed from, ``(B, parts, D)``; with z if all images share a prompt."""
-        parts = [part for part, used in zip((q, z), self.familiar, strict=True) if used and part is not None]
-        return torch.stack(parts, dim=1)
+        q, q_early = (None, None) if unprompted is None else (unprompted.q, unprompted.early)
+        chosen = (q, *self.familiar[:1]), (z, *self.familiar[1:]), (early if self.familiar[1] else q_early, True)
+        return torch.stack([part for part, used in chosen if used and part is not None], dim=1)
 
     @torch.no_grad()
     def logits_under(self, tokens: Tensor, rows: Tensor, unprompted: Unprompted | None) -> Tensor:
@@ -68,31 +72,33 @@ class F2OCLPredictor(HubModel):
 
     def _scored_under(
         self, tokens: Tensor, rows: Tensor, unprompted: Unprompted | None
-    ) -> tuple[Tensor, Tensor | None]:
-        """Scores ``(B, C)`` under given prompts, and embeddings ``(B, D)``, or None if the head does not see them."""
-        (q, q_layers), kind = unprompted or (None, None), self.config.head_features
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """Scores ``(B, C)`` under given prompts, and what :meth:`_encode` gives, None if the head does not see it."""
+        (q, q_layers, _), kind = unprompted or (None, None, None), self.config.head_features
         if kind == "q":
             assert q is not None
-            return self.head.logits(q), None
-        z, layers = self._encode(tokens, self.pool.prompts[rows].flatten(1, 2))
+            return self.head.logits(q), None, None
+        z, layers, early = self._encode(tokens, self.pool.prompts[rows].flatten(1, 2))
         features = head_features(kind, z, q, layers, q_layers)
-        return self.head.logits(self.drift.compensated(features, rows)), z
+        return self.head.logits(self.drift.compensated(features, rows)), z, early
 
     def _encode(
         self, tokens: Tensor, prompts: Tensor, replay: bool = False, with_layers: bool = True
-    ) -> tuple[Tensor, Tensor | None]:
-        """Embeddings under prompts, and the layers if the head needs them."""
-        layers = self.plan.prompted
-        if with_layers and layers is not None:
-            return self.backbone.encode_layers(tokens, prompts, layers.blocks, layers.grid, replay)
-        return self.backbone.encode_tokens(tokens, prompts, replay), None
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """Embeddings under prompts, the layers if the head needs them, and early patches if familiarity does."""
+        plan = self.prompted_pass
+        if with_layers and (self.familiar[1] or any(plan.seen)):
+            z, layers = self.backbone.encode_layers(tokens, prompts, plan.blocks, plan.grid, replay)
+            return z, *plan.parts(layers)
+        return self.backbone.encode_tokens(tokens, prompts, replay), None, None
 
     @torch.no_grad()
     def _encode_unprompted(self, images: Tensor, tokens: Tensor, replay: bool = False) -> Unprompted:
-        """Embeddings without prompts, and the layers if the head needs them."""
-        if self.plan.unprompted is not None:
-            blocks = self.plan.unprompted.blocks
-            return Unprompted(*self.backbone.encode_layers(tokens, blocks=blocks, replay=replay))
+        """Embeddings without prompts, the layers if the head needs them, and early patches if familiarity does."""
+        plan = self.unprompted_pass
+        if any(plan.seen) or not self.familiar[1]:
+            q, layers = self.backbone.query_layers(images, tokens, plan.blocks, plan.grid, replay)
+            return Unprompted(q, *plan.parts(layers))
         return Unprompted(self.backbone.query(images, tokens, replay))
 
 

@@ -1,6 +1,7 @@
 """A head on class sums of the frozen backbone without prompts, as a plain PyTorch module; one such model is ViT-NCM."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -12,16 +13,28 @@ from avalanche_f2ocl.heads.calibration import Calibration
 from avalanche_f2ocl.heads.familiarity import Familiarity
 from avalanche_f2ocl.heads.features import OF_CLASS_TOKENS, class_token_features, feature_plan, head_features
 from avalanche_f2ocl.heads.head import SumHead
-from avalanche_f2ocl.heads.layers import Layers
 from avalanche_f2ocl.heads.make import make_head
 from avalanche_f2ocl.keywords import FrozenKeywords
 from avalanche_f2ocl.models.batch import TrainingBatch
+from avalanche_f2ocl.models.early import plan_pass
 from avalanche_f2ocl.models.hub import HubModel
 from avalanche_f2ocl.models.prediction import Prediction
 from avalanche_f2ocl.options import DEFAULT_BACKBONE
 from avalanche_f2ocl.rivals import rival_options
 from avalanche_f2ocl.signatures import option_defaults, spelled_out
 from avalanche_f2ocl.state.keys import key_scores
+
+
+class FrozenEncoding(NamedTuple):
+    """What the pass without prompts gives.
+
+    Attributes:
+        features: the head's, ``(B, F)``.
+        embeddings: those that familiarity is computed from, ``(B, 2, D)``.
+    """
+
+    features: Tensor
+    embeddings: Tensor
 
 
 class FrozenModel(HubModel):
@@ -57,7 +70,8 @@ class FrozenModel(HubModel):
         super().__init__(backbone, **options)
         self.plan = feature_plan(self.config, self.backbone)
         self.head = make_head(self.config, self.plan.widths, self.config.seed)
-        self.calibration, self.familiarity = Calibration(self.head), Familiarity(self.backbone.embed_dim)
+        self.pass_plan = plan_pass(self.backbone, self.plan.prompted)
+        self.calibration, self.familiarity = Calibration(self.head), Familiarity(self.backbone.embed_dim, parts=2)
         self.to(self.backbone.device)
 
     @property
@@ -82,47 +96,44 @@ class FrozenModel(HubModel):
         """
         return cls(backbone, **rival_options(name, options))
 
-    def encode_batch(self, batch: TrainingBatch) -> Tensor:
-        """The head's features of the mini-batch, ``(B, F)``."""
-        if self.plan.prompted is not None:
-            batch.q, features = self._layers(batch.tokens, self.plan.prompted)
-            return features
-        return batch.q
+    def encode_batch(self, batch: TrainingBatch) -> FrozenEncoding:
+        return self._encode(batch.images, batch.tokens)
 
     @torch.no_grad()
     def update_prototypes(self, batch: TrainingBatch) -> None:
         """Adds the mini-batch to the head's sums."""
-        features = batch.encoded
-        self.take_in(batch, features, batch.q.unsqueeze(1))
+        self.take_in(batch, *batch.encoded)
 
     @torch.no_grad()
     def take_out(self, batch: TrainingBatch) -> None:
-        features = batch.encoded
-        self.head.remove(features, batch.rows, batch.images)
-        self.familiarity.remove(batch.q.unsqueeze(1), batch.rows)
+        self.head.remove(batch.encoded.features, batch.rows, batch.images)
+        self.familiarity.remove(batch.encoded.embeddings, batch.rows)
 
     def batch_logits(self, batch: TrainingBatch) -> Tensor:
         """Scores by class means, because other heads would have to be solved for every mini-batch."""
+        features = batch.encoded.features
         if isinstance(self.head, NCMHead):
-            return self.head.logits(batch.encoded)
-        return key_scores(batch.encoded, self.head.means(), self.head.used("counts"))
+            return self.head.logits(features)
+        return key_scores(features, self.head.means(), self.head.used("counts"))
 
     @torch.no_grad()
     def predict_batch(self, images: Tensor) -> Prediction:
         tokens = self.backbone.tokens(images)
-        if self.plan.prompted is not None:
-            q, features = self._layers(tokens, self.plan.prompted)
-        else:
-            features = q = self.backbone.query(images, tokens)
-        return Prediction(self.head.logits(features), tokens, embeddings=q.unsqueeze(1))
+        features, embeddings = self._encode(images, tokens)
+        return Prediction(self.head.logits(features), tokens, embeddings=embeddings)
 
-    def _layers(self, tokens: Tensor, chosen: Layers) -> tuple[Tensor, Tensor]:
-        """The embedding ``(B, D)`` and the head's features ``(B, F)``, from one pass."""
-        kind = self.config.head_features
-        q, layers = self.backbone.encode_layers(tokens, None, chosen.blocks, chosen.grid)
-        if kind in OF_CLASS_TOKENS:
-            return q, class_token_features(kind, layers, self._last_norm)
-        return q, head_features("layers", q, q, layers)
+    def _encode(self, images: Tensor, tokens: Tensor) -> FrozenEncoding:
+        """All that is needed of images, from one pass."""
+        plan, kind = self.pass_plan, self.config.head_features
+        q, outputs = self.backbone.query_layers(images, tokens, plan.blocks, plan.grid)
+        layers, early = plan.parts(outputs)
+        if layers is None:
+            features = q
+        elif kind in OF_CLASS_TOKENS:
+            features = class_token_features(kind, layers, self._last_norm)
+        else:
+            features = head_features("layers", q, q, layers)
+        return FrozenEncoding(features, torch.stack([q, early], dim=1))
 
     def _last_norm(self, tokens: Tensor) -> Tensor:
         """The backbone's last norm, from ``(B, D)`` float32 to ``(B, D)`` float32."""

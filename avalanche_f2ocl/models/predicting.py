@@ -156,7 +156,9 @@ class Predictor(nn.Module, ABC):
             prediction = self.predict_batch(images.to(self.device))
             probabilities, columns = self.probabilities(prediction.logits).topk(min(k, len(self.classes)), dim=1)
             assert prediction.embeddings is not None  # models with familiarity give them
-            scores = familiarity.scores(prediction.embeddings)
+            calibration: Calibration = self.calibration  # type: ignore[assignment]  # a module
+            highest = prediction.logits.amax(1) if calibration.holds else None
+            scores = familiarity.scores(prediction.embeddings, highest)
             return Answers(self.class_ids[columns], probabilities, scores >= threshold, scores)
 
     def predict_proba(self, images: Images, temperature: float | None = None) -> Tensor:

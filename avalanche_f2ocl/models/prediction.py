@@ -13,10 +13,12 @@ class Unprompted(NamedTuple):
         q: embeddings, ``(B, D)``.
         layers: ``(B, blocks, K, D)`` if the head needs them, see
             :meth:`avalanche_f2ocl.backbone.PromptableViT.encode_layers`; else None.
+        early: means of the patches after the first quarter of the blocks, ``(B, D)``, if familiarity needs them.
     """
 
     q: Tensor
     layers: Tensor | None = None
+    early: Tensor | None = None
 
 
 @dataclass

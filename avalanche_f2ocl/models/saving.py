@@ -60,8 +60,8 @@ class SavedModel(Unlearning):
             before: features and embeddings from before anything had seen the labels; by default the same.
         """
         judged, scored = (features, embeddings) if before is None else before
-        self.calibration.judge(self.head, judged, batch.rows)
-        self.familiarity.judge(scored, batch.rows)
+        highest = self.calibration.judge(self.head, judged, batch.rows)
+        self.familiarity.judge(scored, batch.rows, highest)
         self.head.update(features, batch.rows, batch.images)
         self.batches += 1
         self.calibration.hold(self.head, self.batches)

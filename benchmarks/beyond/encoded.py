@@ -64,15 +64,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Where data and weights are, and where results go."""
     parser.add_argument("--data-dir", type=Path, required=True, help="where cifar100.zip, caltech101.zip, ... are")
     parser.add_argument("--weights", required=True, help="local checkpoint of the ViT-Ti")
+    parser.add_argument("--image-size", type=int, default=112, help="of photographs, in pixels; default %(default)s")
     parser.add_argument("--precision", default="bfloat16", help="of the frozen ViT; default %(default)s")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
 
 
 def backbone_of(name: str, args: argparse.Namespace) -> PromptableViT:
-    """The bundled ViT for digits, a ViT-Ti at 112 pixels for photographs."""
+    """The bundled ViT for digits, a ViT-Ti for photographs."""
     if name == "digits":
         return load_backbone("micro_vit", precision="float32")
-    return load_backbone("vit_tiny_patch16_224", args.weights, 112, precision=args.precision)
+    return load_backbone("vit_tiny_patch16_224", args.weights, args.image_size, precision=args.precision)
 
 
 def images_of(name: str, data_dir: Path) -> tuple[Images, Images]:

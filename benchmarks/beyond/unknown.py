@@ -7,25 +7,22 @@ A seed draws half of a data set's classes. Their training images are learned in 
 each image once. Their test images have to be distinguished from those of the other half (``other classes``), from
 traffic signs and from digits. Cells: AUROC / per cent of unknown images that are accepted at the threshold that accepts
 95 % of known ones. ``lost``: per cent of known test images that ``reject=0.05`` rejects, with a threshold learned on
-the stream. ``--search`` compares scores on a quarter of the training images, held out. ``--best`` also runs the whole
-recommended model.
+the stream. ``--search`` compares scores on a quarter of the training images, held out. ``--best`` runs the whole
+recommended model instead.
 """
 
 import argparse
 import json
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 from pathlib import Path
 from statistics import mean
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from avalanche_f2ocl import F2OCLModel
-from avalanche_f2ocl.heads import LDAHead, NCMHead, RidgeHead
-from avalanche_f2ocl.heads.familiarity import Familiarity
-from avalanche_f2ocl.heads.lda import shrunk
 from benchmarks.beyond.encoded import (
     Encoded,
     add_arguments,
@@ -37,14 +34,12 @@ from benchmarks.beyond.encoded import (
     order_of,
     write_once,
 )
+from benchmarks.beyond.unknown_scores import METHODS, Learned, alternatives, candidates
 from benchmarks.runs.runner import RESULTS
 from benchmarks.runs.tables import insert, write_rows
 
 DATASETS = ("caltech101", "cifar100", "pacs")
 FAR = ("traffic_signs", "digits")
-WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0, 2.0)
-"""Weights of the distance that are tried."""
-Score = Callable[[Encoded], Tensor]
 _FAR: dict[str, Encoded] = {}
 
 
@@ -67,63 +62,6 @@ def false_positives(known: Tensor, unknown: Tensor) -> float:
         0.5
     """
     return (unknown >= known.double().quantile(0.05)).double().mean().item()
-
-
-def familiarity_of(train: Encoded, order: Tensor, parts: str) -> Familiarity:
-    """The familiarity after a stream, on embeddings ``"q"`` or ``"qz"``."""
-    familiarity = Familiarity(train.q.shape[1], len(parts))
-    familiarity.add_rows(int(train.labels.max()) + 1)
-    for number, rows in enumerate(order.split(10), start=1):
-        embeddings = stack(train.of(rows), parts)
-        familiarity.judge(embeddings, train.labels[rows])
-        familiarity.learn(embeddings, train.labels[rows], number)
-    return familiarity
-
-
-def stack(data: Encoded, parts: str) -> Tensor:
-    return torch.stack([getattr(data, part) for part in parts], dim=1)
-
-
-def scored_by(familiarity: Familiarity, parts: str, weight: float) -> Score:
-    def score(data: Encoded) -> Tensor:
-        familiarity.distance = weight
-        return familiarity.scores(stack(data, parts))
-
-    return score
-
-
-def candidates(train: Encoded, order: Tensor) -> dict[str, Score]:
-    """Other scores, of heads on the embedding."""
-    units, classes = F.normalize(train.q, dim=1), int(train.labels.max()) + 1
-    ncm, lda, ridge = NCMHead(units.shape[1]), LDAHead(units.shape[1]), RidgeHead(units.shape[1], projection=0)
-    for head in (ncm, lda, ridge):
-        head.add_rows(classes)
-        head.update(units, train.labels)
-    means, precision = lda.means().double(), lda.precision()
-    middle = units.double().mean(0)
-    around = shrunk((units.double() - middle).T @ (units.double() - middle) / len(units), torch.tensor(len(units)))
-    background = torch.linalg.inv(around)
-
-    def squares(data: Encoded) -> Tensor:
-        away = F.normalize(data.q, dim=1).double().unsqueeze(1) - means
-        return torch.stack([((part @ precision) * part).sum(-1).amin(0) for part in away])
-
-    def to_all(data: Encoded) -> Tensor:
-        away = F.normalize(data.q, dim=1).double() - middle
-        return ((away @ background) * away).sum(1)
-
-    def logits(head: NCMHead | RidgeHead) -> Score:
-        return lambda data: head.logits(F.normalize(data.q, dim=1))
-
-    cosines, outputs = logits(ncm), logits(ridge)
-    return {
-        "top probability (class means)": lambda data: (cosines(data) / 0.05).softmax(1).amax(1),
-        "top cosine": lambda data: cosines(data).amax(1),
-        "top logit (ridge)": lambda data: outputs(data).amax(1),
-        "energy (ridge)": lambda data: (3 * outputs(data)).logsumexp(1),
-        "Mahalanobis": lambda data: -squares(data),
-        "relative Mahalanobis": lambda data: to_all(data) - squares(data),
-    }
 
 
 def halves(train: Encoded, test: Encoded, seed: int) -> tuple[Encoded, Encoded, Encoded]:
@@ -157,7 +95,7 @@ def figures(score: Callable[[str], Tensor], unknown: dict[str, str]) -> dict[str
 
 def trial(name: str, seed: int, args: argparse.Namespace) -> dict[str, dict]:
     """Figures by score."""
-    _, train, test = encoded(name, args)
+    backbone, train, test = encoded(name, args)
     if args.search:
         kept, held = hold_out(train.labels, 0.25, seed)
         train, test = train.of(kept), train.of(held)
@@ -166,16 +104,18 @@ def trial(name: str, seed: int, args: argparse.Namespace) -> dict[str, dict]:
     kinds = {kind: kind for kind in sets if kind != "known"}
     order = order_of(learned.labels, 5, seed)
     results = {}
-    for label, score in candidates(learned, order).items():
-        results[label] = figures(lambda kind, score=score: score(sets[kind]), kinds)
-    for parts in ("q", "qz"):
-        familiarity = familiarity_of(learned, order, parts)
-        for weight in WEIGHTS if args.search else (familiarity.distance,):
-            score = scored_by(familiarity, parts, weight)
-            own = figures(lambda kind, score=score: score(sets[kind]), kinds)
-            if not args.search:
-                own["lost"] = lost(familiarity.threshold(0.05), score(known))
-            results[f"familiarity {' and '.join(parts)}" + (f", distance {weight}" if args.search else "")] = own
+    if not args.search:
+        for label, score in candidates(learned, order).items():
+            results[label] = figures(lambda kind, score=score: score(sets[kind]), kinds)
+    for method in METHODS:
+        model = Learned(method, backbone, learned, order)
+        if args.search:
+            for label, score in alternatives(model).items():
+                found = figures(lambda kind, score=score: score(sets[kind]), kinds)
+                results[f"{method}: {label}"] = found
+        own = figures(lambda kind, model=model: model.score(sets[kind]), kinds)
+        own["lost"] = lost(model.familiarity.threshold(0.05), model.score(known))
+        results[f"{method}: familiarity"] = own
     return results
 
 
@@ -214,7 +154,7 @@ def main() -> None:
     folder = args.results / table
     for name in args.datasets:
         for seed in args.seeds:
-            path = folder / f"{'best-' if args.best else ''}{name}-s{seed}.json"
+            path = folder / str(args.image_size) / f"{'best-' if args.best else ''}{name}-s{seed}.json"
             write_once(path, partial(best if args.best else trial, name, seed, args))
     text = write_rows(folder, "table", rows_of(folder))
     print(text)
@@ -223,13 +163,13 @@ def main() -> None:
 
 
 def rows_of(folder: Path) -> list[dict[str, str]]:
-    """A row for each score and data set: means over seeds."""
+    """A row for each score, data set and image size: means over seeds."""
     rows = []
-    for name in DATASETS:
+    for name, size in product(DATASETS, sorted(path.name for path in folder.iterdir() if path.is_dir())):
         for prefix in ("", "best-"):
-            runs = [json.loads(path.read_text()) for path in sorted(folder.glob(f"{prefix}{name}-s*.json"))]
+            runs = [json.loads(path.read_text()) for path in sorted((folder / size).glob(f"{prefix}{name}-s*.json"))]
             for label in runs[0] if runs else ():
-                row = {"known": f"half of {name}", "score": label, "seeds": str(len(runs))}
+                row = {"known": f"half of {name}, {size} px", "score": label, "seeds": str(len(runs))}
                 for kind in ("other classes", *FAR, "lost"):
                     values = [run[label][kind] for run in runs if kind in run[label]]
                     means = [mean(column) for column in zip(*values, strict=True)]

@@ -133,6 +133,20 @@ def test_a_sample_weighs_as_many_of_its_class_have_been_seen(name, power, data):
     assert calibration.evidence.tolist() == [weights.sum(), (weights**2).sum()]
 
 
+def test_highest_logits_are_told_of_a_solved_head_where_it_knew_the_class(data):
+    x, y = data
+    head, known = LDAHead(x.shape[1]), y < 5
+    calibration = begun(head)
+    head.update(x[known][:200], y[known][:200])
+    calibration.hold(head, 8)
+    highest = calibration.judge(head, x[300:340], y[300:340])
+    assert torch.equal(highest.isnan(), ~known[300:340])
+    by_hand = head.logits(x[300:340]).amax(1)[known[300:340]]
+    torch.testing.assert_close(highest[known[300:340]], by_hand, rtol=1e-3, atol=1e-3)
+    means = NCMHead(x.shape[1])
+    assert begun(means).judge(means, x[:5], y[:5]) is None
+
+
 def test_samples_of_new_classes_are_not_judged(data):
     x, y = data
     head = NCMHead(x.shape[1])

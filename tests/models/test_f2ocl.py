@@ -286,8 +286,8 @@ def test_the_head_learns_and_scores_its_features(small_vit, images, labels, head
 def test_features_without_prompts_cost_one_forward_pass(small_vit, images, labels, monkeypatch):
     model = F2OCLModel(small_vit, prompt_length=3, head="lda", head_features="q")
     model.learn(images, labels)
-    original, encoded = model.backbone.encode_tokens, []
-    monkeypatch.setattr(model.backbone, "encode_tokens", lambda *a, **k: (encoded.append(1), original(*a, **k))[1])
+    original, encoded = model.backbone._run, []
+    monkeypatch.setattr(model.backbone, "_run", lambda *a, **k: (encoded.append(1), original(*a, **k))[1])
     model(images)
     assert len(encoded) == 1
 

@@ -97,7 +97,7 @@ def test_learn_without_avalanche_is_taken_back(model, vit, images, labels, error
     for one in (model, twin):
         one.learn(images[:3], labels[:3])
     before = learned(model)
-    real, calls = model.backbone.encode_tokens, []
+    real, calls = model.backbone._run, []
 
     def encode(*args, **options):
         calls.append(args)
@@ -106,7 +106,7 @@ def test_learn_without_avalanche_is_taken_back(model, vit, images, labels, error
         return real(*args, **options)
 
     with monkeypatch.context() as patch, pytest.raises(type(error)):
-        patch.setattr(model.backbone, "encode_tokens", encode)
+        patch.setattr(model.backbone, "_run", encode)
         model.learn(images[3:], labels[3:])
     assert_same_state(learned(model), before)
     assert model.batches == 1 and len(model.classes) == 2
