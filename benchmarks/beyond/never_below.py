@@ -2,8 +2,9 @@
 
     python -m benchmarks.beyond.never_below --data-dir DIR --weights vit_tiny_patch16_224.safetensors --jobs 2
 
-It compares ``best()`` with its two halves and with every frozen head, and F2OCL with ViT-NCM, paired by test image
-and seed. The tables go to the top of benchmarks/README.md. If interrupted, the command continues where it stopped.
+It compares ``best()`` with its two halves and with every frozen head, paired by test image and seed. F2OCL is compared
+with ViT-NCM in the runs of ``benchmarks.beyond.rivals``. The tables go to the top of benchmarks/README.md. If
+interrupted, the command continues where it stopped.
 """
 
 import argparse
@@ -14,7 +15,7 @@ from benchmarks.runs.launch import launch_all
 from benchmarks.runs.runner import RESULTS
 from benchmarks.runs.tables import Runs, insert, load_runs, paired_difference, spread, write_rows
 
-TABLE = "never_below"
+TABLE, OTHER_TABLE = "never_below", "rivals"
 RIDGE = {"head": "ridge", "projection": 0}
 BEST, F2OCL, NCM = "f2ocl-best", "f2ocl-either", "vit-ncm"
 TRAININGS = {
@@ -26,7 +27,6 @@ TRAININGS = {
         "vit-lda-layers": {"head": "lda", "head_features": "layers"},
     },
     "vit-ridge-cells": {},
-    F2OCL: {"f2ocl": {"head_features": "z"}},
 }
 """Trained methods, and the heads that learn in the same training."""
 RIVALS = ("vit-ridge-blocks", "prompted-half", "vit-ridge-cells", "vit-lda-layers", "vit-lda", "vit-ridge", NCM)
@@ -68,9 +68,13 @@ def compared(runs: dict[str, Runs], method: str, rivals: tuple[str, ...]) -> lis
 
 def publish(results: Path, names: list[str]) -> None:
     """Writes the tables of results so far."""
-    runs = {name: load_runs(results / TABLE / name) for name in names}
+    own = {name: load_runs(results / TABLE / name) for name in names}
+    others = {name: load_runs(results / OTHER_TABLE / name) for name in names}
+    for runs in others.values():
+        for record in (record for records in runs.values() for record in records if "A_auc" in record):
+            record |= {"A_n": record["A_last"], "F_n": None}  # accuracy was measured at any time
     texts = []
-    for method, rivals in ((BEST, RIVALS), (F2OCL, (NCM, "f2ocl")), ("f2ocl", (NCM,))):
+    for method, rivals, runs in ((BEST, RIVALS, own), (F2OCL, (NCM, "f2ocl"), others), ("f2ocl", (NCM,), others)):
         if rows := compared(runs, method, rivals):
             texts.append(f"**{method}**\n\n{write_rows(results / TABLE, method, rows)}")
     text = "\n\n".join(texts)

@@ -2,22 +2,25 @@
 
     python -m benchmarks.beyond.rivals --data-dir DIR --weights vit_tiny_patch16_224.safetensors --jobs 2
 
-The streams are those of ``benchmarks.beyond.never_below``; on those without boundaries accuracy is measured at any
-time. Each method has a run of its own, so that its costs are not mixed with those of others. If interrupted, the
-command continues where it stopped. The tables go into benchmarks/README.md.
+The streams are those of ``benchmarks.beyond.never_below``, whose runs of ``best()`` and of its frozen half count here,
+too; on streams without boundaries accuracy is measured at any time. Each method has a run of its own, so that its costs
+are not mixed with those of others. With ``--cache`` runs are faster and have no costs, so one seed is run without it.
+If interrupted, the command continues where it stopped. The tables go into benchmarks/README.md.
 """
 
 import argparse
 import json
 from pathlib import Path
 
+from benchmarks.beyond.never_below import OTHER_TABLE as TABLE
+from benchmarks.beyond.never_below import TABLE as NEVER_BELOW
 from benchmarks.beyond.never_below import streams
+from benchmarks.runs.costs import COSTS
 from benchmarks.runs.launch import launch_all
 from benchmarks.runs.methods import METHODS
 from benchmarks.runs.runner import RESULTS
-from benchmarks.runs.tables import cost_row, insert, load_runs, write_rows
+from benchmarks.runs.tables import Runs, cost_row, insert, load_runs, write_rows
 
-TABLE = "rivals"
 ON_FROZEN_FEATURES = (
     "vit-ncm", "slda", "fecam", "klda-2000", "randumb-2000", "f-oal", "g-acil-2000", "g-acil-scaled-2000",
     "ranpac-2000", "ranpac-scaled-2000", "layup", "layup-scaled",
@@ -27,8 +30,25 @@ TRAINED = (
     "f2ocl",
 )  # fmt: skip
 OURS = ("f2ocl-either", "vit-ridge-blocks", "f2ocl-best")
+ALONGSIDE = {"f2ocl-either": {"f2ocl": {"head_features": "z"}}}
+"""With a cache, heads that learn in another method's training."""
 EVERY = {"cifar100-long-tailed": 200, "cifar100-si-blurry": 2000}
 """Images between two evaluations of streams without boundaries."""
+
+
+def all_runs(results: Path, stream: str) -> Runs:
+    """The runs on a stream, and those of ``benchmarks.beyond.never_below`` with other seeds."""
+    runs = load_runs(results / TABLE / stream)
+    for key, records in load_runs(results / NEVER_BELOW / stream).items():
+        if key[2] not in ("vit-ridge-blocks", "f2ocl-best"):
+            continue
+        own = runs.setdefault(key, [])
+        known = {record["seed"] for record in own}
+        for record in (record for record in records if record["seed"] not in known):
+            at_any_time = {"A_auc": None, "A_last": record["A_n"]} if stream in EVERY else {}
+            own.append(record | dict.fromkeys(COSTS) | at_any_time)
+        own.sort(key=lambda record: record["seed"])
+    return runs
 
 
 def publish(results: Path, names: list[str]) -> None:
@@ -36,7 +56,7 @@ def publish(results: Path, names: list[str]) -> None:
     merit: dict[str, dict[str, str]] = {}
     costs: dict[str, dict[str, str]] = {}
     for stream in names:
-        for (_, _, method), records in load_runs(results / TABLE / stream).items():
+        for (_, _, method), records in all_runs(results, stream).items():
             row = cost_row(records)
             seeds, accuracy, other, *spent = row.values()
             merit.setdefault(method, {})[stream] = f"{accuracy} / {other} ({len(seeds.split())})"
@@ -68,6 +88,7 @@ def main() -> None:
         "--methods", nargs="+", choices=METHODS, default=[*ON_FROZEN_FEATURES, *TRAINED, *OURS], metavar="METHOD"
     )
     parser.add_argument("--precision", default="float32", choices=("bfloat16", "float32"), help="of the frozen ViT")
+    parser.add_argument("--cache", type=Path, help="folder for unprompted embeddings of earlier runs; no costs then")
     parser.add_argument("--jobs", type=int, default=1, help="runs side by side, sharing the cores")
     parser.add_argument("--results", type=Path, default=RESULTS)
     args = parser.parse_args()
@@ -85,9 +106,12 @@ def main() -> None:
         [*data[stream], "--results", str(args.results), "--table", f"{TABLE}/{stream}", "--method", method]
         + ["--seed", str(seed), "--options", json.dumps({"precision": args.precision})]
         + (["--every", str(EVERY[stream])] if stream in EVERY else [])
+        + (["--cache", str(args.cache)] if args.cache else [])
+        + (["--heads", json.dumps(ALONGSIDE[method])] if args.cache and method in ALONGSIDE else [])
         for seed in args.seeds
         for stream in chosen
         for method in args.methods
+        if not (args.cache and any(method in heads for heads in ALONGSIDE.values()))
     ]
     launch_all(runs, args.jobs, lambda: publish(args.results, list(data)))
 

@@ -43,6 +43,17 @@ def test_differences_are_paired_by_image_and_averaged_over_seeds(tmp_path, capsy
     assert row.endswith(f"| +37.50 ± {100 * 1.96 * np.std([0, 1, 0.5, 0], ddof=1) / 2:.2f} |")
 
 
+def test_f2ocl_is_compared_in_the_runs_of_rivals(tmp_path, capsys):
+    folder = tmp_path / "rivals" / "cifar100-si-blurry"
+    record(folder, "f2ocl-either", 3, [1, 1, 1, 1])
+    record(folder, "vit-ncm", 3, [1, 1, 0, 0])
+    for path in folder.glob("*.json"):
+        values = json.loads(path.read_text())
+        path.write_text(json.dumps(values | {"A_auc": 90.0, "A_last": values.pop("A_n")}))
+    never_below.publish(tmp_path, ["digits", "cifar100-si-blurry"])
+    assert capsys.readouterr().out.splitlines()[-1].startswith("| cifar100-si-blurry | 3 | 100.00 | - | +50.00 ± ")
+
+
 def test_without_results_there_is_no_table(tmp_path):
     never_below.publish(tmp_path, ["digits"])
     assert not (tmp_path / "never_below").exists()

@@ -25,6 +25,18 @@ def test_every_run_is_one_the_runner_takes(monkeypatch, tmp_path):
     assert {run.stream for run in runs if run.every} == {"si-blurry", "long-tailed"}
 
 
+def test_with_a_cache_f2ocl_learns_alongside(monkeypatch, tmp_path):
+    asked = []
+    monkeypatch.setattr(rivals, "launch_all", lambda runs, jobs, publish: asked.extend(runs))
+    monkeypatch.setattr(sys, "argv", ["rivals", "--streams", "digits", "--seeds", "4", "--cache", str(tmp_path)])
+    rivals.main()
+    runs = {run.method: run for run in map(runner.parse_args, asked)}
+    methods = {*rivals.ON_FROZEN_FEATURES, *rivals.TRAINED, *rivals.OURS}
+    assert runs.keys() == methods - {"f2ocl"} and all(run.cache == tmp_path for run in runs.values())
+    heads = {method: run.heads for method, run in runs.items() if run.heads}
+    assert heads == {"f2ocl-either": {"f2ocl": {"head_features": METHODS["f2ocl"][1]["head_features"]}}}
+
+
 @pytest.mark.parametrize(
     "arguments, message",
     [
@@ -40,8 +52,8 @@ def test_what_is_missing_is_named_before_anything_runs(arguments, message, monke
 
 
 def test_a_row_for_each_method_and_a_column_for_each_stream(tmp_path, capsys):
-    def record(stream, method, seed, **figures):
-        path = tmp_path / "rivals" / stream / f"{method}-{seed}.json"
+    def record(stream, method, seed, table="rivals", **figures):
+        path = tmp_path / table / stream / f"{method}-{seed}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         values = {"dataset": "d", "backbone": "b", "method": method, "seed": seed, **figures}
         costs = {"train_seconds_per_1000": 2.0, "test_seconds_per_1000": 1.5, "kept_bytes": 3_000_000}
@@ -50,10 +62,13 @@ def test_a_row_for_each_method_and_a_column_for_each_stream(tmp_path, capsys):
     for seed, accuracy in ((3, 50.0), (4, 52.0)):
         record("digits", "vit-ncm", seed, A_n=accuracy, F_n=1.0)
     record("cifar100-si-blurry", "f2ocl-best", 3, A_auc=60.0, A_last=55.0)
+    record("digits", "f2ocl-best", 3, "never_below", A_n=99.0, F_n=0.0)
+    record("digits", "vit-ncm", 5, "never_below", A_n=0.0, F_n=0.0)  # is in the table itself
+    record("cifar100-si-blurry", "f2ocl-best", 5, "never_below", A_n=57.0, F_n=None)
     names = list(rivals.streams(argparse.Namespace(data_dir=Path("data"), weights="w")))
     rivals.publish(tmp_path, names)
     printed = capsys.readouterr().out.splitlines()
     assert printed[0] == "| method | digits | cifar100-si-blurry |"
     assert printed[2] == "| vit-ncm | 51.00 ± 1.41 / 1.00 ± 0.00 (2) | - |"
-    assert printed[3] == "| f2ocl-best | - | 60.00 / 55.00 (1) |"
-    assert printed[-2] == "| vit-ncm | 2 / 1.5 / 3 | - |"
+    assert printed[3] == "| f2ocl-best | 99.00 / 0.00 (1) | 60.00 / 56.00 ± 1.41 (2) |"
+    assert printed[-2:] == ["| vit-ncm | 2 / 1.5 / 3 | - |", "| f2ocl-best | - / - / - | 2 / 1.5 / 3 |"]
