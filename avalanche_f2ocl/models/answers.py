@@ -15,7 +15,8 @@ class Answers(NamedTuple):
         ids: class ids of the k likeliest classes, ``(B, k)`` int64, likeliest first.
         probabilities: probabilities of these classes, provided that the image is of a known class, ``(B, k)`` float32.
         known: whether the image looks like something that has been learned, ``(B,)`` bool.
-        familiarity: how much it does, ``(B,)`` float32, see :class:`avalanche_f2ocl.heads.familiarity.Familiarity`.
+        familiarity: the share of known images that looked less like it, ``(B,)`` float32 in [0, 1], see
+            :class:`avalanche_f2ocl.heads.familiarity.Familiarity`.
     """
 
     ids: Tensor
