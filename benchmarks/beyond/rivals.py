@@ -32,7 +32,7 @@ TRAINED = (
 OURS = ("f2ocl-either", "vit-ridge-blocks", "f2ocl-best")
 ALONGSIDE = {"f2ocl-either": {"f2ocl": {"head_features": "z"}}}
 """With a cache, heads that learn in another method's training."""
-EVERY = {"cifar100-long-tailed": 200, "cifar100-si-blurry": 2000}
+EVERY = {"cifar100-long-tailed": 500, "cifar100-si-blurry": 2000}
 """Images between two evaluations of streams without boundaries."""
 
 
