@@ -11,6 +11,8 @@ from avalanche_f2ocl.heads.lda import LDAHead
 from avalanche_f2ocl.heads.shares import BINS, Range, quantile, share_below
 from avalanche_f2ocl.state.replaced import ReplacedRows
 
+DISTANCE = 0.5
+"""Weight of the distance; the cosine has weight 1."""
 FIRST, GROWTH = 2, 1.1
 """Number of mini-batches before the covariance is first inverted, and the factor by which it grows each time."""
 FADING = 1.5
@@ -18,7 +20,7 @@ FADING = 1.5
 LIKENESS, LOGIT, SHARE = Range(-7.0, 1.0), Range(-10.0, 10.0), Range(0.0, 1.0)
 """Ranges of the histograms; logits are counted by their inverse hyperbolic sine."""
 ENOUGH = 20
-"""Smallest number of scores from which a quantile is taken."""
+"""Smallest number of scores from which a quantile is taken, and of samples from which a mean counts as accurate."""
 FAR = 14.0
 """Distance of a class without samples."""
 
@@ -50,17 +52,17 @@ class Familiarity(ReplacedRows):
     over classes, it is
 
     .. math:: \max_c \cos_\Sigma(x - \mu, \mu_c - \mu)
-        - \min_c \sqrt{\frac{(x - \mu_c)^\top \Sigma^{-1} (x - \mu_c)}{D (1 + 1 / n_c)}}
+        - \frac12 \min_c \sqrt{\frac{(x - \mu_c)^\top \Sigma^{-1} (x - \mu_c)}{D (1 + 1 / n_c)}}
 
     where :math:`\cos_\Sigma` is the cosine after :math:`\Sigma^{-1/2}`, averaged over the embeddings of an image, each
     with means and covariance of its own. The second is the head's highest logit. Heads that compare with class means
     have none, since likeness does that better.
 
     Before a mini-batch is learned, its images of known classes are scored. Histograms count each score as often as its
-    class has had samples, because the mean of few samples is inaccurate. So a quantile of the lower shares tells which
-    share of known images a threshold loses, whatever the order of the stream. Logits grow as the head learns, so the
-    weight of those counted so far is halved whenever the number of mini-batches has grown by half. The covariance is
-    inverted after 2 mini-batches, and again whenever their number has grown by a tenth.
+    class has had samples, at most 20 times, because the mean of few samples is inaccurate. So a quantile of the lower
+    shares tells which share of known images a threshold loses, whatever the order of the stream. Logits grow as the
+    head learns, so the weight of those counted so far is halved whenever the number of mini-batches has grown by half.
+    The covariance is inverted after 2 mini-batches, and again whenever their number has grown by a tenth.
 
     Memory: ``12 D**2 + 70,000`` bytes for each embedding and 24 KB, and ``8 D`` bytes for each class and embedding.
 
@@ -118,7 +120,7 @@ class Familiarity(ReplacedRows):
             embeddings, rows: the mini-batch.
             logits: the head's highest, ``(B,)``, NaN where it did not know the class; None of a head that has none.
         """
-        known = self.counts[rows] * (self.inverses[0, 0, 0] > 0)
+        known = self.counts[rows].clamp(max=ENOUGH) * (self.inverses[0, 0, 0] > 0)
         places = self._places(embeddings, logits)
         both = torch.minimum(*self._shares(places)).where(self.judged[1] >= ENOUGH, torch.nan)
         histograms, judged = [], []
@@ -166,7 +168,7 @@ class Familiarity(ReplacedRows):
     def likeness(self, embeddings: Tensor) -> Tensor:
         """Of ``embeddings (B, parts, D)``, ``(B,)`` float32; the higher, the more like something learned."""
         cosines, distances = self.nearest(embeddings)
-        return (cosines - distances).mean(0)
+        return (cosines - DISTANCE * distances).mean(0)
 
     @torch.no_grad()
     def nearest(self, embeddings: Tensor) -> tuple[Tensor, Tensor]:

@@ -12,7 +12,7 @@ from avalanche_f2ocl.backbone.vit import PromptableViT
 from avalanche_f2ocl.config import PRESETS, F2OCLConfig, FrozenConfig
 from avalanche_f2ocl.heads import LDAHead, NCMHead, RidgeHead
 from avalanche_f2ocl.heads.calibration import Calibration
-from avalanche_f2ocl.heads.familiarity import Familiarity
+from avalanche_f2ocl.heads.familiarity import DISTANCE, Familiarity
 from avalanche_f2ocl.heads.features import feature_plan
 from avalanche_f2ocl.heads.lda import shrunk
 from avalanche_f2ocl.heads.make import make_head
@@ -93,7 +93,7 @@ def alternatives(model: Learned) -> dict[str, Score]:
 
     every = len(familiarity.sums)
     scores: dict[str, Score] = {f"distance {weight}": partial(likeness, weight, every) for weight in WEIGHTS}
-    scores["without early patches"] = partial(likeness, 1.0, every - 1)
+    scores["without early patches"] = partial(likeness, DISTANCE, every - 1)
     if model.calibration.holds:
         scores["the highest logit"] = model.highest
     return scores
