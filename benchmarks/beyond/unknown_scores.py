@@ -84,16 +84,20 @@ class Learned:
 
 
 def alternatives(model: Learned) -> dict[str, Score]:
-    """What familiarity could be made of: likeness by parts and by the weight of the distance, and the logit alone."""
-    familiarity = model.familiarity
+    """What familiarity could be made of: likeness by parts and by the weight of the distance, and the logit alone.
+
+    Heads on the pass without a prompt share their likeness, so it is tried for class means only.
+    """
+    familiarity, scores = model.familiarity, {}
 
     def likeness(weight: float, parts: int, data: Encoded) -> Tensor:
         cosines, distances = familiarity.nearest(model.embeddings(data))
         return (cosines - weight * distances)[:parts].mean(0)
 
     every = len(familiarity.sums)
-    scores: dict[str, Score] = {f"distance {weight}": partial(likeness, weight, every) for weight in WEIGHTS}
-    scores["without early patches"] = partial(likeness, DISTANCE, every - 1)
+    if not model.calibration.holds or every > 2:
+        scores = {f"distance {weight}": partial(likeness, weight, every) for weight in WEIGHTS}
+        scores["without early patches"] = partial(likeness, DISTANCE, every - 1)
     if model.calibration.holds:
         scores["the highest logit"] = model.highest
     return scores

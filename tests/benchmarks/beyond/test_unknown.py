@@ -25,7 +25,7 @@ def test_the_command_prints_a_row_for_each_score(monkeypatch, capsys, tmp_path):
     encoded._ENCODED.clear()
     unknown._FAR.clear()
     arguments = ["--data-dir", str(tmp_path), "--weights", "none", "--datasets", "pacs", "--seeds", "1"]
-    for search, scores in (([], 6 + 4), (["--search"], 4 * (len(unknown_scores.WEIGHTS) + 2) + 3)):
+    for search, scores in (([], 6 + 4), (["--search"], 2 * (len(unknown_scores.WEIGHTS) + 1) + 4 + 3)):
         monkeypatch.setattr(sys, "argv", ["unknown", *arguments, *search, "--results", str(tmp_path)])
         unknown.main()
         rows = [line.split(" | ") for line in capsys.readouterr().out.splitlines() if line.startswith("| half of pacs")]
