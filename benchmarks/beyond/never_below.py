@@ -71,7 +71,7 @@ def publish(results: Path, names: list[str]) -> None:
     own = {name: load_runs(results / TABLE / name) for name in names}
     others = {name: load_runs(results / OTHER_TABLE / name) for name in names}
     for runs in others.values():
-        for record in (record for records in runs.values() for record in records if "A_auc" in record):
+        for record in (record for records in runs.values() for record in records if "A_last" in record):
             record |= {"A_n": record["A_last"], "F_n": None}  # accuracy was measured at any time
     texts = []
     for method, rivals, runs in ((BEST, RIVALS, own), (F2OCL, (NCM, "f2ocl"), others), ("f2ocl", (NCM,), others)):
