@@ -32,7 +32,7 @@ RUNS = {
         ("f2ocl-best", (3,), True),
         ("f2ocl-either", (3,), False),
         ("random-prompt", (3,), False),
-        ("ranpac", (3,), False),
+        ("ranpac-2000", (3,), False),
     ],
     224: [(FROZEN, (3,), False), ("f2ocl-best", (3,), False)],
 }
