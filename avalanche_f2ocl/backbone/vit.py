@@ -94,16 +94,8 @@ class PromptableViT(ReplayingModule):
         compile: Literal[True, False] = False,
     ) -> None:
         super().__init__()
-        self.options = dict(
-            readout=readout,
-            prompt_position=prompt_position,
-            normalise=normalise,
-            inputs=inputs,
-            fit=fit,
-            precision=precision,
-            capture=capture,
-            compile=compile,
-        )
+        self.options: dict[str, Any] = dict(readout=readout, prompt_position=prompt_position, normalise=normalise)
+        self.options |= dict(inputs=inputs, fit=fit, precision=precision, capture=capture, compile=compile)
         for name, allowed in self.CHOICES.items():
             check_choice(name, self.options[name], allowed)
         self.has_class_token = has_class_token(vit)

@@ -52,7 +52,8 @@ class F2OCLPredictor(HubModel):
     def _embeddings(self, unprompted: Unprompted | None, z: Tensor | None, early: Tensor | None) -> Tensor:
         """The embeddings that familiarity is computed from, ``(B, parts, D)``; with z if all images share a prompt."""
         q, q_early = (None, None) if unprompted is None else (unprompted.q, unprompted.early)
-        chosen = (q, *self.familiar[:1]), (z, *self.familiar[1:]), (early if self.familiar[1] else q_early, True)
+        uses_q, uses_z = self.familiar
+        chosen = (q, uses_q), (z, uses_z), (early if uses_z else q_early, True)
         return torch.stack([part for part, used in chosen if used and part is not None], dim=1)
 
     @torch.no_grad()
