@@ -1,4 +1,4 @@
-"""What a run's record says about its weights, versions and memory."""
+"""What a run's record says about its weights, versions, machine and memory."""
 
 import hashlib
 import platform
@@ -39,6 +39,16 @@ def version_of(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return __version__ if package == "avalanche-f2ocl" else "not installed"
+
+
+def device_name(device: torch.device) -> str:
+    """Name of the GPU, or of the processor as the system reports it."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    told = Path("/proc/cpuinfo")
+    lines = told.read_text().splitlines() if told.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
 
 
 def peak_memory_bytes(device: torch.device) -> int:

@@ -31,7 +31,7 @@ from avalanche_f2ocl.strategies.base import BaseStrategy
 from benchmarks.runs.cache import QueryCache
 from benchmarks.runs.costs import COSTS, Costs
 from benchmarks.runs.methods import METHODS, make_strategy
-from benchmarks.runs.provenance import peak_memory_bytes, versions, weights_sha256
+from benchmarks.runs.provenance import device_name, peak_memory_bytes, versions, weights_sha256
 from benchmarks.runs.side_heads import LastFeatures, SideHead, by_class
 from benchmarks.runs.streams import STREAMS, make_stream
 
@@ -155,7 +155,7 @@ def run(args: argparse.Namespace) -> dict[str, tuple[dict, np.ndarray, np.ndarra
         "seed": args.seed,
         "versions": versions(),
         "resolved": resolved(backbone, strategy.model.head),
-        "device": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
+        "device": device_name(device),
     }
     config = {"stream": args.stream, "groups": args.groups, "held_out": args.held_out}
     config |= {"cached_queries": args.cache is not None}

@@ -64,13 +64,16 @@ def spread(records: list[dict], name: str) -> str:
 def cost_row(records: list[dict]) -> dict[str, str]:
     """Accuracy, forgetting and costs of a method on one stream.
 
-    A_auc and A_last stand for A_n and F_n where accuracy was measured at any time.
+    A_auc and A_last stand for A_n and F_n where accuracy was measured at any time. Costs are those of one device, on
+    which the last seed with costs ran.
     """
     figures = ("A_auc", "A_last") if "A_auc" in records[0] else ("A_n", "F_n")
     row = {"seeds": " ".join(str(record["seed"]) for record in records)}
     row |= {name: spread(records, name) for name in figures}
+    timed = [record for record in records if record.get("kept_bytes") is not None]
+    timed = [record for record in timed if record["device"] == timed[-1]["device"]]
     for name, label, unit in COST_COLUMNS:
-        values = [record[name] / unit for record in records if record.get(name) is not None]
+        values = [record[name] / unit for record in timed]
         row[label] = f"{mean(values):.3g}" if values else "-"
     return row
 

@@ -8,7 +8,6 @@ takes the images of the whole protocol from a zip or folder. Rows that a machine
 
 import argparse
 import json
-import platform
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +17,7 @@ import timm
 import torch
 
 from avalanche_f2ocl.backbone.devices import default_device
+from benchmarks.runs.provenance import device_name
 from benchmarks.runs.runner import RESULTS
 from benchmarks.runs.tables import insert
 from benchmarks.speed import rows
@@ -100,15 +100,8 @@ def table(results: dict[str, dict]) -> str:
 
 def machine(device: torch.device) -> dict[str, object]:
     """The machine that the figures hold for."""
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else _processor()
     libraries = {library.__name__: library.__version__ for library in (torch, timm, avalanche)}
-    return {"device": name, "threads": torch.get_num_threads(), **libraries}
-
-
-def _processor() -> str:
-    info = Path("/proc/cpuinfo")
-    names = [line.split(":")[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
-    return names[0] if names else platform.processor()
+    return {"device": device_name(device), "threads": torch.get_num_threads(), **libraries}
 
 
 def main() -> None:

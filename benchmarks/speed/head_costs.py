@@ -1,18 +1,17 @@
 """Memory and times of heads on second moments, with random vectors of 100 classes on one core.
 
-    python -m benchmarks.speed.head_costs --features 960 1536 1920
+python -m benchmarks.speed.head_costs --features 960 1536 1920
 """
 
 import argparse
-import platform
 import statistics
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import torch
 
 from avalanche_f2ocl.heads import LDAHead, RidgeHead
+from benchmarks.runs.provenance import device_name
 
 HEADS: dict[str, Callable] = {
     "LDA": LDAHead,
@@ -28,14 +27,6 @@ def seconds(call: Callable[[], object]) -> float:
     start = time.perf_counter()
     call()
     return time.perf_counter() - start
-
-
-def processor() -> str:
-    """The processor's name, as the system reports it."""
-    told = Path("/proc/cpuinfo")
-    lines = told.read_text().splitlines() if told.exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
 
 
 def costs(make: Callable, dim: int) -> tuple[float, ...]:
@@ -68,7 +59,7 @@ def main() -> None:
     parser.add_argument("--features", nargs="+", type=int, default=[960, 1536, 1920])
     args = parser.parse_args()
     torch.set_num_threads(1)
-    print(f"{processor()}, one core\n")
+    print(f"{device_name(torch.device('cpu'))}, one core\n")
     print(f"| {' | '.join(COLUMNS)} |\n|---{'|---:' * (len(COLUMNS) - 1)}|")
     for dim in args.features:
         for name, make in HEADS.items():

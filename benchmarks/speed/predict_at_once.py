@@ -18,7 +18,8 @@ from torch import Tensor
 
 from avalanche_f2ocl import F2OCLModel
 from avalanche_f2ocl.backbone.weights import MICRO_VIT, load_vit
-from benchmarks.speed.head_costs import processor, seconds
+from benchmarks.runs.provenance import device_name
+from benchmarks.speed.head_costs import seconds
 
 BATCH, TURNS = 10, 7
 COLUMNS = {
@@ -69,7 +70,8 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=1000, help="the last 70 of them come one mini-batch at a time")
     parser.add_argument("--classes", type=int, default=30)
     args = parser.parse_args()
-    print(f"{processor()}, {torch.get_num_threads()} threads, torch {torch.__version__}, {platform.system()}\n")
+    versions = f"torch {torch.__version__}, {platform.system()}"
+    print(f"{device_name(torch.device('cpu'))}, {torch.get_num_threads()} threads, {versions}\n")
     for name in args.backbones:
         made = load_vit(MICRO_VIT) if name == MICRO_VIT else timm.create_model(name, img_size=args.image_size)
         found = costs(made, args.samples, args.classes)

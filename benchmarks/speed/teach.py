@@ -19,7 +19,7 @@ from avalanche_f2ocl.app.teacher import Teacher
 from avalanche_f2ocl.datasets.by_class import files_by_class
 from avalanche_f2ocl.datasets.image_source import ImageSource
 from avalanche_f2ocl.models.methods import make_model
-from benchmarks.speed.head_costs import processor
+from benchmarks.runs.provenance import device_name
 
 CLASSES, TIMES = 10, 5
 
@@ -57,7 +57,7 @@ def main() -> None:
     deepest = max(map(len, by_class.values()))
     turns = [(by_class[own][i], own) for i in range(deepest) for own in chosen if i < len(by_class[own])]
     turns = turns[: max(args.known) + TIMES]
-    print(f"{processor()}, {torch.get_num_threads()} threads, torch {torch.__version__}\n")
+    print(f"{device_name(torch.device('cpu'))}, {torch.get_num_threads()} threads, torch {torch.__version__}\n")
     with TemporaryDirectory() as folder:
         files = []
         for number, (name, own) in enumerate(turns):

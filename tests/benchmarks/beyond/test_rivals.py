@@ -56,7 +56,7 @@ def test_a_row_for_each_method_and_a_column_for_each_stream(tmp_path, capsys):
         path = tmp_path / table / stream / f"{method}-{seed}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         values = {"dataset": "d", "backbone": "b", "method": method, "seed": seed, **figures}
-        costs = {"train_seconds_per_1000": 2.0, "test_seconds_per_1000": 1.5, "kept_bytes": 3_000_000}
+        costs = {"train_seconds_per_1000": 2.0, "test_seconds_per_1000": 1.5, "kept_bytes": 3_000_000, "device": "cpu"}
         path.write_text(json.dumps(values | costs))
 
     for seed, accuracy in ((3, 50.0), (4, 52.0)):

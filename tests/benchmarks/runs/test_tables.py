@@ -4,7 +4,7 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks.runs.tables import insert, load_runs, overview, paired_difference, write_tables
+from benchmarks.runs.tables import cost_row, insert, load_runs, overview, paired_difference, write_tables
 
 
 def write(folder, method, seed, predictions, A_n=50.0, **more):
@@ -65,6 +65,18 @@ def test_overview(folder):
         "| f2ocl | 65.00 ± 7.07 / 10.00 ± 0.00 |",
         "| lwf | 25.00 / - |",
     ]
+
+
+def test_costs_of_several_devices_are_not_mixed():
+    spent = [("old", 1.0, 1e6), ("new", 4.0, 3e6), ("new", 6.0, 3e6), ("old", None, None)]
+    records = [
+        {"seed": seed, "device": device, "A_n": 50.0, "F_n": 1.0, "kept_bytes": size}
+        | {"train_seconds_per_1000": seconds, "test_seconds_per_1000": seconds}
+        for seed, (device, seconds, size) in enumerate(spent)
+    ]
+    row = cost_row(records)
+    assert (row["train s"], row["test s"], row["kept MB"]) == ("5", "5", "3")
+    assert cost_row(records[3:])["train s"] == "-"
 
 
 def test_no_results(tmp_path):
