@@ -5,6 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from avalanche_f2ocl.heads.head import Judging
 from avalanche_f2ocl.state.class_means import MASKED_LOGIT, mask_unseen
 from avalanche_f2ocl.state.replaced import ReplacedRows
 
@@ -12,27 +13,35 @@ RIVALS = 255
 """Other classes, those with the highest logits, that a sample's probability is made with in training."""
 FIRST_HOLD = 8
 """Mini-batches after which a head that must be solved is solved for the first time."""
+SMALLEST_SQUARE = 1e-20
+"""Of a deviation, so that a single class's logit stays finite."""
 ENOUGH = 10
 """Judged samples, in effect, from which on the temperature is theirs."""
 
 
 class Calibration(ReplacedRows):
-    r"""Which temperature :math:`T` makes ``softmax(logits / T)`` probabilities, by test-then-train.
+    r"""Which temperature :math:`T` makes ``softmax(l / T)`` probabilities, by test-then-train.
+
+    Here :math:`l_i` are the logits of image i divided by a deviation :math:`d_i`, since images whose logits lie close
+    together are not less certain than others for that. With the variance :math:`v_i` of its logits over the C classes
+    known, its typical value v, and a = 20,
+
+    .. math:: d_i^2 = \frac{C v_i + a v}{C + a} .
 
     Before a mini-batch is learned, the head scores its samples of known classes, and the Brier score under each of 141
     temperatures is added up,
 
-    .. math:: \sum_i n_i^p \sum_c (\operatorname{softmax}(l_i / T)_c - [c = y_i])^2 ,
+    .. math:: \sum_i n_i^p C_i^q \sum_c (\operatorname{softmax}(l_i / T)_c - [c = y_i])^2 ,
 
-    where :math:`n_i` is how many samples of its class the head had seen, since a head is too far from its final state
-    where those are few: p = 2 for class means and LDA, p = 1 for ridge regression. The sums are never forgotten, so
-    classes that came early count as much as late ones; their order, and what is absent, does not matter. To them comes
+    where :math:`n_i` is how many samples of its class the head had seen, and :math:`C_i` how many classes, since a head
+    is too far from its final state where those are few: p = 2 and q = 0 for class means and LDA, p = q = 1 for ridge
+    regression. The sums are never forgotten; the order of classes, and what is absent, matters little. To them comes
     half a sample that is wrong by chance (Krichevsky and Trofimov, 1981): no evidence makes the head quite sure.
 
     A head that must be solved is not solved for every mini-batch: the linear classifier that it was after 8
-    mini-batches, and after each ``hold_growth`` times as many, judges those that follow, among the classes it knew.
+    mini-batches, and after each ``growth`` times as many, judges those that follow, among the classes it knew.
 
-    The order of the logits does not change. Memory: 2 KB, and ``4 P`` bytes a class for P features of a head
+    The order of an image's logits does not change. Memory: 2 KB, and ``4 P`` bytes a class for P features of a head
     that must be solved.
 
     Source: temperature scaling: Guo et al., On Calibration of Modern Neural Networks, 2017; test-then-train: Gama,
@@ -40,11 +49,13 @@ class Calibration(ReplacedRows):
 
     Args:
         head: the head that is judged, see :class:`avalanche_f2ocl.heads.head.Linear`; another head has no calibration.
+        judging: p, q, the growth and a; by default the head's own.
 
     Attributes:
         losses: weighted Brier scores, ``(141,)`` float64, less what does not depend on T.
         right: weighted probabilities of the right class, ``(141,)`` float64.
         evidence: sum of the weights and of their squares, ``(2,)`` float64.
+        spread: weighted sum of the variances of logits, float64 scalar.
 
     Example:
         >>> from avalanche_f2ocl.heads import NCMHead
@@ -53,17 +64,19 @@ class Calibration(ReplacedRows):
         >>> _ = head.add_rows(2), calibration.add_rows(2)
         >>> head.update(torch.eye(2), torch.tensor([0, 1]))
         >>> calibration.judge(head, torch.eye(2).repeat(50, 1), torch.tensor([0, 1]).repeat(50))
-        >>> bool(calibration.temperature(1.0) < 0.3)
+        >>> bool(calibration.probabilities(head.logits(torch.eye(2)), 1.0).diag().min() > 0.98)
         True
     """
 
     losses: Tensor
     right: Tensor
     evidence: Tensor
+    spread: Tensor
     temperatures: Tensor
 
-    def __init__(self, head: Any) -> None:
+    def __init__(self, head: Any, judging: Judging | None = None) -> None:
         super().__init__()
+        self.judging: Judging = getattr(head, "judging", Judging(samples=0)) if judging is None else judging
         self.at_once = bool(getattr(head, "at_once", False))
         width = None if self.at_once else getattr(head, "linear_width", None)
         self.holds = width is not None
@@ -72,8 +85,8 @@ class Calibration(ReplacedRows):
             self.register_rows("bias")
         self.register_rows("counts", dtype=torch.int64)  # of the held classifier
         self.register_buffer("temperatures", torch.logspace(-4, 3, 141, dtype=torch.float64), persistent=False)
-        for name, length in (("losses", 141), ("right", 141), ("evidence", 2)):
-            self.register_buffer(name, torch.zeros(length, dtype=torch.float64))
+        for name, shape in (("losses", (141,)), ("right", (141,)), ("evidence", (2,)), ("spread", ())):
+            self.register_buffer(name, torch.zeros(shape, dtype=torch.float64))
 
     @torch.no_grad()
     def judge(self, head: Any, vectors: Tensor, rows: Tensor) -> Tensor | None:
@@ -89,17 +102,20 @@ class Calibration(ReplacedRows):
         else:
             counts = self.used("counts")
             logits = mask_unseen(head.features(vectors).float() @ self.used("weight").T + self.used("bias"), counts)
-        weights = torch.where(counts > 0, counts.double() ** head.count_power, 0)[rows]
-        losses, right = brier_scores(logits, rows, self.temperatures)
+        known = counts > 0
+        weights = torch.where(known, counts.double() ** self.judging.samples, 0)[rows]
+        weights = weights * known.sum() ** self.judging.classes
         # New tensors, since an undone mini-batch puts the old ones back.
-        self.losses, self.right = self.losses + weights @ losses, self.right + weights @ right
         self.evidence = self.evidence + torch.stack([weights.sum(), weights.square().sum()])
+        self.spread = self.spread + weights @ variances(logits)
+        losses, right = brier_scores(self.evened(logits), rows, self.temperatures)
+        self.losses, self.right = self.losses + weights @ losses, self.right + weights @ right
         return logits.amax(1).where(counts[rows] > 0, torch.nan) if self.holds else None
 
     @torch.no_grad()
     def hold(self, head: Any, batches: int) -> None:
         """Keeps the classifier that the head is now, if it is time to after so many mini-batches."""
-        if not self.holds or not is_due(batches, head.hold_growth):
+        if not self.holds or not is_due(batches, self.judging.growth):
             return
         weight, bias = head.linear()
         for name, values in (("weight", weight), ("bias", bias), ("counts", head.used("counts"))):
@@ -107,13 +123,27 @@ class Calibration(ReplacedRows):
             held[: self.num_rows] = values
             setattr(self, name, held)
 
-    def temperature(self, default: float) -> Tensor:
-        """The temperature, float64 scalar on the device; ``default`` where too few samples have been judged."""
+    def evened(self, logits: Tensor) -> Tensor:
+        """Logits ``(B, C)``, each image's divided by its deviation d."""
+        known = (logits > MASKED_LOGIT / 2).sum(1)
+        own = known / (known + self.judging.steadiness)
+        typical = self.spread / self.evidence[0].clamp(min=torch.finfo(torch.float64).tiny)
+        squares = (own * variances(logits) + (1 - own) * typical).clamp(min=SMALLEST_SQUARE)
+        return logits / squares.sqrt().unsqueeze(1).to(logits)
+
+    def probabilities(self, logits: Tensor, default: float) -> Tensor:
+        """Probabilities of a head's logits, ``(B, C)``; at the temperature ``default`` while there is none."""
+        temperature = self.temperature().to(logits)
+        calibrated = self.evened(logits) / temperature
+        return torch.where(temperature.isnan(), logits / default, calibrated).softmax(1)
+
+    def temperature(self) -> Tensor:
+        """The temperature T, float64 scalar on the device; NaN while too few samples have been judged."""
         total, squares = self.evidence
         samples = total.square() / squares.clamp(min=torch.finfo(squares.dtype).tiny)
         # One sample's share of the evidence; a wrong sample instead of a right one loses twice its probability.
         losses = self.losses + 2 * self.right / samples.clamp(min=1)
-        return torch.where(samples >= ENOUGH, lowest(self.temperatures, losses), default)
+        return torch.where(samples >= ENOUGH, lowest(self.temperatures, losses), torch.nan)
 
 
 def is_due(batches: int, growth: float, first: int = FIRST_HOLD) -> bool:
@@ -127,6 +157,19 @@ def is_due(batches: int, growth: float, first: int = FIRST_HOLD) -> bool:
     while mark <= batches - 1:
         mark *= growth
     return mark <= batches
+
+
+def variances(logits: Tensor) -> Tensor:
+    """Variances of each image's logits ``(B, C)`` over the classes that are not masked: ``(B,)`` float64.
+
+    Example:
+        >>> variances(torch.tensor([[1.0, 3.0, MASKED_LOGIT]])).tolist()
+        [1.0]
+    """
+    known = logits > MASKED_LOGIT / 2
+    number = known.sum(1, keepdim=True).clamp(min=1)
+    means = logits.double().where(known, 0).sum(1, keepdim=True) / number
+    return ((logits - means).where(known, 0).square() / number).sum(1)
 
 
 def brier_scores(logits: Tensor, rows: Tensor, temperatures: Tensor) -> tuple[Tensor, Tensor]:

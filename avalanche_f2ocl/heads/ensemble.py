@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from avalanche_f2ocl.arguments import check_choice
-from avalanche_f2ocl.heads.head import SumHead
+from avalanche_f2ocl.heads.head import Judging, SumHead
 from avalanche_f2ocl.heads.second_moments import SecondMomentHead
 from avalanche_f2ocl.heads.solution import Solution
 from avalanche_f2ocl.options import Vote
@@ -111,12 +111,8 @@ class EnsembleHead(ClassRows):
         return all(getattr(head, "at_once", False) for head in self.heads)
 
     @property
-    def count_power(self) -> int:
-        return max(head.count_power for head in self.heads)
-
-    @property
-    def hold_growth(self) -> float:
-        return max(head.hold_growth for head in self.heads)
+    def judging(self) -> Judging:
+        return max((head.judging for head in self.heads), key=lambda judging: judging.growth)
 
     @property
     def linear_width(self) -> int | None:

@@ -1,6 +1,6 @@
 """The methods and attributes that models need of a head."""
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from torch import Tensor
 
@@ -26,22 +26,35 @@ class Head(Protocol):
         """Scores of ``vectors (B, F)``: ``(B, C)``, where higher is nearer; masked for classes without a sample."""
 
 
+class Judging(NamedTuple):
+    """How a head's scores are used to calibrate its probabilities, see :mod:`avalanche_f2ocl.heads.calibration`.
+
+    Attributes:
+        samples: power of the number of samples of a class by which its scores are weighted.
+        classes: power of the number of classes that the head knew by which scores are weighted.
+        growth: the factor by which the number of mini-batches grows from one solution to the next.
+        steadiness: number of classes that the typical deviation of logits counts as, next to an image's own deviation.
+    """
+
+    samples: float
+    classes: float = 0
+    growth: float = 1.1
+    steadiness: float = 20
+
+
 class Linear(Protocol):
     """A head whose probabilities can be calibrated without keeping a sample.
 
     Attributes:
         at_once: whether :meth:`Head.logits` needs nothing to be solved first; the attributes and methods below are then
             not used.
-        count_power: the power of a class's number of samples by which its scores are weighted, see
-            :class:`avalanche_f2ocl.heads.calibration.Calibration`.
+        judging: how its scores count.
         linear_width: number of features P; None if the head is no linear classifier.
-        hold_growth: the factor by which the number of mini-batches grows from one solution to the next.
     """
 
     at_once: bool
-    count_power: int
+    judging: Judging
     linear_width: int | None
-    hold_growth: float
 
     def features(self, vectors: Tensor) -> Tensor:
         """The features of vectors: ``(B, F)`` to ``(B, P)``."""

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from avalanche_f2ocl.heads.head import Judging
 from avalanche_f2ocl.state.class_means import ClassMeans, mask_unseen
 
 
@@ -24,7 +25,7 @@ class NCMHead(ClassMeans):
     """
 
     at_once = True
-    count_power = 2
+    judging = Judging(samples=2)
 
     def __init__(self, dim: int, metric: str = "cosine") -> None:
         super().__init__(dim)

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from avalanche_f2ocl.heads.head import Judging
 from avalanche_f2ocl.heads.projection import random_features as make_features
 from avalanche_f2ocl.heads.regression import gcv_ridge, given_ridge, predicted_share, root_mean_square, root_of_mean
 from avalanche_f2ocl.heads.running_inverse import corrected, downdate, inverse_of, output_squares, well_conditioned
@@ -86,8 +87,7 @@ class RidgeHead(SecondMomentHead):
     """
 
     FACTS = len(RidgeFacts._fields)
-    count_power = 1
-    hold_growth = 1.5
+    judging = Judging(samples=1, classes=1, growth=1.5)
 
     def __init__(
         self,

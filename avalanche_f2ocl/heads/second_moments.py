@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from avalanche_f2ocl.heads.head import Judging
 from avalanche_f2ocl.heads.moment_sums import MomentSums
 from avalanche_f2ocl.heads.projection import RandomProjection
 from avalanche_f2ocl.heads.solution import Settings, Solution, solution_of, solution_problem, take_solution
@@ -25,8 +26,7 @@ class SecondMomentHead(MomentSums):
     FACTS = 0
     """Number of further numbers that a solution has besides its tensors."""
     at_once = False
-    count_power = 2
-    hold_growth = 1.1
+    judging = Judging(samples=2)
 
     def __init__(self, dim: int, projection: RandomProjection | None = None) -> None:
         super().__init__(dim, projection)

@@ -199,7 +199,7 @@ class Predictor(nn.Module, ABC):
         """Probabilities of logits ``(B, C)`` from :meth:`forward`, otherwise as :meth:`predict_proba`."""
         calibration: Calibration | None = getattr(self, "calibration", None)
         if temperature is None and calibration is not None:
-            return (logits / calibration.temperature(self.temperature).to(logits)).softmax(1)
+            return calibration.probabilities(logits, self.temperature)
         return (logits / (self.temperature if temperature is None else temperature)).softmax(1)
 
     def topk(self, images: Images, k: int = 5) -> tuple[Tensor, Tensor]:

@@ -10,13 +10,14 @@ themselves; and the ECE that perfectly calibrated predictions with the same prob
 test images are few.
 
 ``best`` is the whole model with its prompt trained; the others are heads on features that are encoded once.
-``--search`` holds out a fifth of the training images, and prints the ECE on them by power and growth.
+``--search`` holds out a fifth of the training images, and prints the ECE on them as one choice is changed at a time.
 """
 
 import argparse
 import json
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
+from math import inf
 from pathlib import Path
 from statistics import mean
 
@@ -28,7 +29,7 @@ from avalanche_f2ocl.backbone.vit import PromptableViT
 from avalanche_f2ocl.config import FrozenConfig
 from avalanche_f2ocl.heads.calibration import Calibration, brier_scores
 from avalanche_f2ocl.heads.features import feature_plan
-from avalanche_f2ocl.heads.head import SumHead
+from avalanche_f2ocl.heads.head import Judging, SumHead
 from avalanche_f2ocl.heads.make import make_head
 from benchmarks.beyond.encoded import (
     Encoded,
@@ -52,15 +53,17 @@ METHODS: dict[str, FrozenConfig] = {
     "ridge": FrozenConfig(head="ridge", projection=2000),
     "ridge-blocks": FrozenConfig(head="ridge", projection=0, head_features="layers"),
 }
-SEARCHED: dict[str, tuple[FrozenConfig, Sequence[tuple[float, float]]]] = {
-    "ncm": (METHODS["ncm"], [(power, 0.0) for power in range(4)]),
-    "lda": (METHODS["lda"], [*((power, 1.1) for power in range(4)), (2, 1.5), (2, 2.0)]),
+SEARCHED: dict[str, tuple[FrozenConfig, dict[str, tuple[float, ...]]]] = {
+    "ncm": (METHODS["ncm"], {"samples": (0, 1, 3), "classes": (1, 2), "steadiness": (5, 50, inf)}),
+    "lda": (METHODS["lda"], {"samples": (0, 1, 3), "classes": (1, 2), "growth": (1.5, 2), "steadiness": (5, 50, inf)}),
     "ridge": (
         FrozenConfig(head="ridge", projection=0),
-        [(0, 1.5), (0, 2.0), (0, 3.0), (0.5, 1.25), (0.5, 1.5), (1, 1.25), (1, 1.5), (1, 2.0), (2, 1.5), (2, 2.0)],
+        {"samples": (0, 0.5, 2), "classes": (0, 2), "growth": (1.25, 2), "steadiness": (5, 50, inf)},
     ),
+    "ridge-blocks": (METHODS["ridge-blocks"], {"samples": (0, 2), "classes": (0, 2), "steadiness": (5, 50, inf)}),
 }
-"""Heads, and powers of the counts and growths that are tried."""
+"""Heads, and other values of what :class:`Judging` describes, of which one is changed at a time."""
+AS_CHOSEN = "as chosen"
 
 
 def expected_calibration_error(confidence: Tensor, right: Tensor, bins: int = 15) -> float:
@@ -89,40 +92,45 @@ def chance(confidence: Tensor, draws: int = 50) -> float:
 
 
 def learned(config: FrozenConfig, widths: Sequence[int], features: Tensor, labels: Tensor, order: Tensor,
-            rule: tuple[float, float] | None = None) -> tuple[SumHead, Calibration]:  # fmt: skip
-    """A head and its calibration after a stream; ``rule`` replaces the head's own power and growth."""
+            judgings: Sequence[Judging | None] = (None,)) -> tuple[SumHead, list[Calibration]]:  # fmt: skip
+    """A head after a stream, and a calibration for each way of judging; None for the head's own."""
     head = make_head(config, widths)
-    if rule is not None:
-        head.count_power, head.hold_growth = rule  # type: ignore[attr-defined]
-    calibration = Calibration(head)
-    for part in (head, calibration):
+    calibrations = [Calibration(head, judging) for judging in judgings]
+    for part in (head, *calibrations):
         part.add_rows(int(labels.max()) + 1)
     for number, rows in enumerate(order.split(10), start=1):
-        calibration.judge(head, features[rows], labels[rows])
+        for calibration in calibrations:
+            calibration.judge(head, features[rows], labels[rows])
         head.update(features[rows], labels[rows])
-        calibration.hold(head, number)
-    return head, calibration
+        if hasattr(type(head), "linear"):  # solved once for all calibrations
+            vars(head)["linear"] = cache(partial(type(head).linear, head))
+        for calibration in calibrations:
+            calibration.hold(head, number)
+    return head, calibrations
 
 
-def figures(logits: Tensor, labels: Tensor, temperature: Tensor, default: float) -> dict[str, float]:
+def figures(logits: Tensor, labels: Tensor, calibration: Calibration, default: float) -> dict[str, float]:
     """The figures of test images that the module describes."""
     logits = logits.double()
-    right = logits.argmax(1) == labels
-
-    def error(divisor: Tensor | float) -> float:
-        return expected_calibration_error((logits / divisor).softmax(1).amax(1), right)
-
+    right, evened = logits.argmax(1) == labels, calibration.evened(logits)
     grid = torch.logspace(-4, 3, 281, dtype=torch.float64)
-    parts = zip(logits.split(200), labels.split(200), strict=True)
+    parts = zip(evened.split(200), labels.split(200), strict=True)
     losses = torch.stack([brier_scores(part, own, grid)[0].sum(0) for part, own in parts]).sum(0)
+    learned = calibration.probabilities(logits, default)
     return {
         "accuracy": right.double().mean().item(),
-        "before": error(default),
-        "learned": error(temperature),
-        "best temperature": error(grid[losses.argmin()]),
-        "chance": chance((logits / temperature).softmax(1).amax(1)),
-        "temperature": float(temperature),
+        "before": error_of((logits / default).softmax(1), labels),
+        "learned": error_of(learned, labels),
+        "best temperature": error_of((evened / grid[losses.argmin()]).softmax(1), labels),
+        "chance": chance(learned.amax(1)),
+        "temperature": float(calibration.temperature()),
     }
+
+
+def error_of(probabilities: Tensor, labels: Tensor) -> float:
+    """Expected calibration error of the highest of probabilities ``(N, C)``."""
+    confidence, answers = probabilities.max(1)
+    return expected_calibration_error(confidence, answers == labels)
 
 
 def inputs(config: FrozenConfig, data: Encoded) -> Tensor:
@@ -130,13 +138,11 @@ def inputs(config: FrozenConfig, data: Encoded) -> Tensor:
 
 
 def frozen(config: FrozenConfig, backbone: PromptableViT, train: Encoded, test: Encoded, order: Tensor,
-           rule: tuple[float, float] | None = None) -> dict[str, float]:  # fmt: skip
-    """Figures of a head on encoded images."""
+           judgings: Sequence[Judging | None] = (None,)) -> tuple[Tensor, list[Calibration]]:  # fmt: skip
+    """Logits of ``test`` by a head that has learned encoded images, and its calibrations."""
     widths = feature_plan(config, backbone).widths
-    head, calibration = learned(config, widths, inputs(config, train), train.labels, order, rule)
-    features = inputs(config, test)
-    logits = torch.cat([head.logits(part) for part in features.split(500)])
-    return figures(logits, test.labels, calibration.temperature(1.0), 1.0)
+    head, calibrations = learned(config, widths, inputs(config, train), train.labels, order, judgings)
+    return torch.cat([head.logits(part) for part in inputs(config, test).split(500)]), calibrations
 
 
 def best(name: str, groups: int, seed: int, args: argparse.Namespace) -> dict[str, float]:
@@ -147,7 +153,7 @@ def best(name: str, groups: int, seed: int, args: argparse.Namespace) -> dict[st
         model.learn(train.pixels[rows], train.labels[rows])
     logits = torch.cat([model(part) for part in test.pixels.split(100)])
     logits = logits[:, model.class_ids.argsort()]
-    return figures(logits, test.labels, model.calibration.temperature(model.temperature), model.temperature)
+    return figures(logits, test.labels, model.calibration, model.temperature)
 
 
 def main() -> None:
@@ -175,12 +181,8 @@ def trials(name: str, seed: int, args: argparse.Namespace) -> Iterator[tuple[str
     """Names of runs on a data set, and what runs them."""
     groups = GROUPS.get(name, 10)
     if args.search:
-        for method, (config, rules) in SEARCHED.items():
-            for rule in rules:
-                yield (
-                    f"{method}-{rule[0]}-{rule[1]}",
-                    partial(of_training_images, config, name, groups, seed, args, rule),
-                )
+        for method, (config, others) in SEARCHED.items():
+            yield method, partial(of_training_images, config, others, name, groups, seed, args)
         return
     for method in args.methods:
         if method == "best":
@@ -194,16 +196,23 @@ def of_test_images(
 ) -> dict[str, float]:
     """Figures of a head on the frozen backbone."""
     backbone, train, test = encoded(name, args)
-    return frozen(config, backbone, train, test, order_of(train.labels, groups, seed))
+    logits, (calibration,) = frozen(config, backbone, train, test, order_of(train.labels, groups, seed))
+    return figures(logits, test.labels, calibration, 1.0)
 
 
-def of_training_images(
-    config: FrozenConfig, name: str, groups: int, seed: int, args: argparse.Namespace, rule: tuple[float, float]
-) -> dict[str, float]:
-    """Figures on a fifth of the training images, held out, under another rule."""
+def of_training_images(config: FrozenConfig, others: dict[str, tuple[float, ...]], name: str, groups: int, seed: int,
+                       args: argparse.Namespace) -> dict[str, float]:  # fmt: skip
+    """Learned ECE on a fifth of the training images, held out, by what is changed."""
     backbone, train, _ = encoded(name, args)
     kept, held = hold_out(train.labels, 0.2, seed)
-    return frozen(config, backbone, train.of(kept), train.of(held), order_of(train.labels[kept], groups, seed), rule)
+    own = make_head(config, feature_plan(config, backbone).widths).judging
+    judgings = {AS_CHOSEN: own}
+    for field, values in others.items():
+        judgings |= {f"{field}={value}": own._replace(**{field: value}) for value in values}
+    order, test = order_of(train.labels[kept], groups, seed), train.of(held)
+    logits, calibrations = frozen(config, backbone, train.of(kept), test, order, list(judgings.values()))
+    errors = [error_of(calibration.probabilities(logits.double(), 1.0), test.labels) for calibration in calibrations]
+    return dict(zip(judgings, errors, strict=True))
 
 
 def report_rows(folder: Path) -> list[dict[str, str]]:
@@ -219,14 +228,13 @@ def report_rows(folder: Path) -> list[dict[str, str]]:
 
 
 def search_rows(folder: Path) -> list[dict[str, str]]:
-    """A row for each head and rule: learned ECE on held-out images by data set, means over seeds."""
+    """A row for each head and change: learned ECE on held-out images by data set, means over seeds."""
     rows = []
-    for method, (_, rules) in SEARCHED.items():
-        for power, growth in rules:
-            row = {"head": method, "power": str(power), "growth": str(growth)}
-            for name in SEARCH_DATASETS:
-                runs = [json.loads(p.read_text()) for p in folder.glob(f"{method}-{power}-{growth}-{name}-s*.json")]
-                row[name] = f"{mean(run['learned'] for run in runs):.3f}" if runs else "-"
+    for method in SEARCHED:
+        runs = {n: [json.loads(p.read_text()) for p in folder.glob(f"{method}-{n}-s*.json")] for n in SEARCH_DATASETS}
+        for changed in dict.fromkeys(key for own in runs.values() for run in own for key in run):
+            row = {"head": method, "changed": changed}
+            row |= {n: f"{mean(run[changed] for run in own):.3f}" if own else "-" for n, own in runs.items()}
             rows.append(row)
     return rows
 

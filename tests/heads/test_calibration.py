@@ -5,6 +5,7 @@ import torch
 
 from avalanche_f2ocl.heads import EitherHead, EnsembleHead, LDAHead, NCMHead, RidgeHead
 from avalanche_f2ocl.heads.calibration import RIVALS, Calibration, brier_scores, is_due, lowest
+from avalanche_f2ocl.state.class_means import MASKED_LOGIT
 from avalanche_f2ocl.state.undo import Undo
 
 
@@ -73,7 +74,7 @@ def test_probabilities_are_honest_on_digits_whose_classes_come_one_after_the_oth
     stream(head, calibration, x[order], y[order])
     logits = head.logits(x[1200:]).double()
     accuracy = (logits.argmax(1) == y[1200:]).double().mean()
-    confidence = (logits / calibration.temperature(99.0)).softmax(1).amax(1).mean()
+    confidence = calibration.probabilities(logits, 99.0).amax(1).mean()
     assert abs(confidence - accuracy) < 0.05, (confidence, accuracy)
 
 
@@ -99,15 +100,34 @@ def test_a_solution_at_hand_is_neither_used_nor_changed(data):
     assert head.solution() is solution
 
 
+def test_deviations_by_hand():
+    """Variances 4 and 16 over two of three classes, typically 10: of 2 + 20 classes' worth, 2 are the image's own."""
+    calibration = Calibration(NCMHead(2))
+    calibration.evidence, calibration.spread = torch.tensor([2.0, 2.0]).double(), torch.tensor(20.0).double()
+    logits = torch.tensor([[1.0, 5.0, MASKED_LOGIT], [0.0, 8.0, MASKED_LOGIT]])
+    squares = torch.tensor([(2 * 4 + 20 * 10) / 22, (2 * 16 + 20 * 10) / 22])
+    torch.testing.assert_close(calibration.evened(logits), logits / squares.sqrt().unsqueeze(1))
+
+
+def test_a_single_class_is_certain():
+    head = NCMHead(2)
+    calibration = begun(head, 1)
+    for _ in range(3):
+        calibration.judge(head, torch.eye(2).repeat(10, 1), torch.zeros(20, dtype=torch.int64))
+        head.update(torch.eye(2).repeat(10, 1), torch.zeros(20, dtype=torch.int64))
+    assert calibration.probabilities(head.logits(torch.eye(2)), 1.0).tolist() == [[1.0], [1.0]]
+
+
 def test_until_ten_samples_have_been_judged_the_default_holds(data):
     x, y = data
     head = NCMHead(x.shape[1])
     calibration = begun(head)
     head.update(x[:40], y[:40])
     calibration.judge(head, x[40:49], y[40:49])
-    assert calibration.temperature(0.7) == 0.7
+    logits = head.logits(x[90:100])
+    torch.testing.assert_close(calibration.probabilities(logits, 0.7), (logits / 0.7).softmax(1))
     calibration.judge(head, x[49:90], y[49:90])
-    assert calibration.temperature(0.7) != 0.7
+    assert calibration.probabilities(logits, 0.7).amax() > 2 * (logits / 0.7).softmax(1).amax()
 
 
 def test_a_head_that_was_never_wrong_is_not_sure():
@@ -117,19 +137,21 @@ def test_a_head_that_was_never_wrong_is_not_sure():
     x, y = torch.eye(2).repeat(50, 1), torch.tensor([0, 1]).repeat(50)
     head.update(x, y)
     calibration.judge(head, x, y)
-    confidence = (head.logits(torch.eye(2)) / calibration.temperature(1.0)).softmax(1).amax()
+    confidence = calibration.probabilities(head.logits(torch.eye(2)), 1.0).amax()
     assert confidence.item() == pytest.approx(100.5 / 101, abs=0.001)
 
 
-@pytest.mark.parametrize("name, power", [("ncm", 2), ("lda", 2), ("ridge", 1), ("ensemble", 1)])
-def test_a_sample_weighs_as_many_of_its_class_have_been_seen(name, power, data):
+@pytest.mark.parametrize(
+    "name, power, by_classes", [("ncm", 2, 1), ("lda", 2, 1), ("ridge", 1, 10), ("ensemble", 1, 10)]
+)
+def test_a_sample_weighs_as_many_of_its_class_and_as_many_classes_have_been_seen(name, power, by_classes, data):
     x, y = data
     head = HEADS[name](x.shape[1])
     calibration = begun(head)
     head.update(x[:100], y[:100])
     calibration.hold(head, 8)
     calibration.judge(head, x[100:120], y[100:120])
-    weights = y[:100].bincount()[y[100:120]] ** power
+    weights = by_classes * y[:100].bincount()[y[100:120]] ** power
     assert calibration.evidence.tolist() == [weights.sum(), (weights**2).sum()]
 
 
@@ -152,7 +174,7 @@ def test_samples_of_new_classes_are_not_judged(data):
     head = NCMHead(x.shape[1])
     calibration = begun(head)
     calibration.judge(head, x[:50], y[:50])
-    assert calibration.evidence.tolist() == [0, 0] and calibration.temperature(3.0) == 3
+    assert calibration.evidence.tolist() == [0, 0] and calibration.temperature().isnan()
 
 
 @pytest.mark.parametrize("name", ["ncm", "ridge"])
@@ -180,7 +202,8 @@ def test_a_head_of_another_kind_has_none():
     calibration.add_rows(3)
     calibration.judge(object(), torch.ones(2, 4), torch.tensor([0, 1]))
     calibration.hold(object(), 8)
-    assert calibration.temperature(5.0) == 5
+    logits = torch.tensor([[0.0, 5.0]])
+    torch.testing.assert_close(calibration.probabilities(logits, 5.0), (logits / 5).softmax(1))
 
 
 def test_with_the_last_class_all_is_forgotten(data):
@@ -192,4 +215,4 @@ def test_with_the_last_class_all_is_forgotten(data):
     calibration.judge(head, zeros, torch.zeros(len(zeros), dtype=torch.int64))
     assert calibration.evidence[0] > 0
     calibration.remove_row(0)
-    assert calibration.evidence.tolist() == [0, 0] and not calibration.losses.any()
+    assert calibration.evidence.tolist() == [0, 0] and not calibration.losses.any() and calibration.spread == 0

@@ -3,6 +3,9 @@ import sys
 import pytest
 import torch
 
+from avalanche_f2ocl.heads import LDAHead
+from avalanche_f2ocl.heads.calibration import is_due
+from avalanche_f2ocl.heads.head import Judging
 from benchmarks.beyond import calibration, encoded
 from benchmarks.beyond.calibration import chance, expected_calibration_error
 from benchmarks.beyond.encoded import hold_out, order_of
@@ -59,6 +62,23 @@ def test_the_command_prints_a_row_for_each_method(run):
     assert all(0 <= float(row[i]) <= 1 for row in rows[1:] for i in range(3, 8))
 
 
-def test_the_search_prints_a_row_for_each_rule(run, monkeypatch):
-    monkeypatch.setattr(calibration, "SEARCHED", {"ncm": (calibration.METHODS["ncm"], [(0, 0.0), (2, 0.0)])})
-    assert run("--search").count("| ncm |") == 2
+def test_the_search_prints_a_row_for_each_change(run, monkeypatch):
+    searched = {
+        "ncm": (calibration.METHODS["ncm"], {"samples": (0,)}),
+        "ridge-blocks": calibration.SEARCHED["ridge-blocks"],
+    }
+    monkeypatch.setattr(calibration, "SEARCHED", searched)
+    printed = run("--search")
+    assert "| ncm | as chosen |" in printed and "| ncm | samples=0 |" in printed
+    assert printed.count("| ridge-blocks |") == 8
+
+
+def test_a_head_is_solved_once_for_all_calibrations(draw, monkeypatch):
+    solved = []
+    monkeypatch.setattr(LDAHead, "linear", lambda head, own=LDAHead.linear: solved.append(head) or own(head))
+    x, y = torch.randn(200, 4, generator=draw), torch.arange(200) % 3
+    judgings = [None, Judging(samples=2), Judging(samples=0)]
+    head, calibrations = calibration.learned(calibration.METHODS["lda"], [4], x, y, torch.arange(200), judgings)
+    own, same, other = (c.state_dict() for c in calibrations)
+    assert len(solved) == sum(is_due(n, head.judging.growth) for n in range(1, 21))
+    assert all(torch.equal(own[key], same[key]) for key in own) and not torch.equal(own["losses"], other["losses"])

@@ -3,7 +3,7 @@ from avalanche_f2ocl.heads.calibration import is_due
 from benchmarks.speed.predict_at_once import BATCH, COLUMNS, TURNS, costs
 
 SAMPLES = 11 * BATCH * TURNS  # the turns add less than a tenth
-HOLDS = sum(is_due(batches, RidgeHead.hold_growth) for batches in range(1, SAMPLES // BATCH + 1))
+HOLDS = sum(is_due(batches, RidgeHead.judging.growth) for batches in range(1, SAMPLES // BATCH + 1))
 """Mini-batches after which the heads are solved so that they can be judged, none of them among the turns."""
 
 
