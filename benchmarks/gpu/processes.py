@@ -16,7 +16,7 @@ from torch import Tensor
 
 from avalanche_f2ocl import F2OCLModel, ranks
 from benchmarks.gpu.setting import Results, Setting, tried
-from benchmarks.speed.rows import BATCH, random_data, toy_vit, vit_tiny_112
+from benchmarks.speed.setting import BATCH, random_data, toy_vit, vit_tiny_112
 
 PROCESSES = 2
 FOLDER = "F2OCL_PROCESSES_FOLDER"

@@ -19,8 +19,9 @@ from avalanche_f2ocl.baselines import L2P
 from avalanche_f2ocl.heads.regression import gcv_ridge, given_ridge
 from benchmarks.gpu.setting import Results, Setting, tried
 from benchmarks.speed import rows
+from benchmarks.speed import setting as sizes
 from benchmarks.speed.bare import bare_step
-from benchmarks.speed.rows import BATCH, random_data, random_stream, toy_vit, train, vit_base_224
+from benchmarks.speed.setting import BATCH, random_data, random_stream, toy_vit, train, vit_base_224
 from benchmarks.speed.timing import by_turns
 
 WIDTHS = (1_536, 5_000)
@@ -41,7 +42,7 @@ class Speed:
         self.small, self.device = small, setting.device
         self.make_vit = toy_vit if small else vit_base_224
         few = {"batches": 2, "repeats": 1, "images": 20, "classes": 200} if small else {"images": 2048}
-        self.own = rows.Setting(setting.device, self.make_vit, **few)
+        self.own = sizes.Setting(setting.device, self.make_vit, **few)
 
     @property
     def rows(self) -> dict[str, Callable[[], dict[str, Any]]]:

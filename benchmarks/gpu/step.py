@@ -12,7 +12,7 @@ from torch.profiler import ProfilerActivity, profile
 from avalanche_f2ocl import F2OCLStrategy
 from benchmarks.gpu.setting import Results, Setting, tried
 from benchmarks.speed import profile_step
-from benchmarks.speed.rows import BATCH, random_stream, toy_vit, train, vit_base_224
+from benchmarks.speed.setting import BATCH, random_stream, toy_vit, train, vit_base_224
 from benchmarks.speed.timing import seconds
 
 MOST = 20

@@ -20,8 +20,8 @@ from avalanche_f2ocl.backbone.devices import default_device
 from benchmarks.runs.provenance import device_name
 from benchmarks.runs.runner import RESULTS
 from benchmarks.runs.tables import insert
-from benchmarks.speed import rows
-from benchmarks.speed.rows import Setting, toy_vit, vit_base_224, vit_tiny_112
+from benchmarks.speed import memory, rows
+from benchmarks.speed.setting import Setting, toy_vit, vit_base_224, vit_tiny_112
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ ROWS = {
                      TOY | {"batches": 100}, unit="ms a mini-batch"),
     "classes": Row("step at 10,000 classes, ViT-B/16", "at 100", rows.step_with_many_classes, 1.2,
                    BASE | {"batches": 2}),
-    "memory": Row("peak memory, last 1,000 of 10,000 mini-batches", "first 1,000", rows.memory_growth, 1.01, TOY),
+    "memory": Row("peak memory, last 1,000 of 10,000 mini-batches", "first 1,000", memory.memory_growth, 1.01, TOY),
 }  # fmt: skip
 
 

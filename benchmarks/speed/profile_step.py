@@ -23,7 +23,7 @@ from avalanche.training.plugins import EvaluationPlugin
 
 from avalanche_f2ocl import F2OCLStrategy
 from avalanche_f2ocl.backbone.devices import default_device
-from benchmarks.speed.rows import BATCH, random_stream, train
+from benchmarks.speed.setting import BATCH, random_stream, train
 from benchmarks.speed.timing import seconds
 
 

@@ -1,14 +1,9 @@
 """The measurements of speed: each function gives a ratio or time, and the figures that it was computed from."""
 
-import subprocess
-import sys
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
 from statistics import median
 from typing import Any
 
-import timm
 import torch
 from avalanche.evaluation.metrics import accuracy_metrics
 from avalanche.training.plugins import EvaluationPlugin
@@ -22,65 +17,9 @@ from avalanche_f2ocl.baselines import L2P
 from avalanche_f2ocl.datasets.image_tensors import ImageTensors
 from avalanche_f2ocl.evaluation.by_groups import run_online
 from avalanche_f2ocl.strategies.base import BaseStrategy
-from avalanche_f2ocl.streams.online import online_stream
 from benchmarks.speed.bare import bare_prediction, bare_step
+from benchmarks.speed.setting import BATCH, Setting, random_data, random_stream, train
 from benchmarks.speed.timing import by_turns, ratio, seconds
-
-BATCH = 10
-
-
-@dataclass
-class Setting:
-    """What is run, and how large.
-
-    Args:
-        device: to measure.
-        make_vit: gives the ViT; weights are random, which changes no time.
-        batches: mini-batches in one turn.
-        repeats: turns.
-        images: test images of an evaluation, and training images of the whole protocol, which has a fifth for testing.
-        classes: of the pool that has grown.
-        steps: mini-batches after which memory is compared, few and many.
-        dataset: zip with CIFAR-100's images, or a part, for the whole protocol; None for random ones.
-    """
-
-    device: torch.device
-    make_vit: Callable[[], VisionTransformer]
-    batches: int = 20
-    repeats: int = 5
-    images: int = 512
-    classes: int = 10_000
-    steps: tuple[int, int] = (1_000, 10_000)
-    dataset: Path | None = None
-
-
-def vit_tiny_112() -> VisionTransformer:
-    return timm.create_model("vit_tiny_patch16_224", img_size=112, num_classes=0)
-
-
-def vit_base_224() -> VisionTransformer:
-    return timm.create_model("vit_base_patch16_224", num_classes=0)
-
-
-def toy_vit() -> VisionTransformer:
-    return VisionTransformer(img_size=32, patch_size=16, embed_dim=32, depth=2, num_heads=2, num_classes=0)
-
-
-def random_data(count: int, classes: int, size: int = 32) -> ImageTensors:
-    """Random images ``(count, 3, size, size)`` uint8, classes in turn."""
-    draw = torch.Generator().manual_seed(0)
-    images = torch.randint(0, 256, (count, 3, size, size), dtype=torch.uint8, generator=draw)
-    return ImageTensors(images, torch.arange(count) % classes)
-
-
-def random_stream(count: int, classes: int = 10):
-    data = random_data(count, classes)
-    return class_incremental_stream((data, data), groups=1)
-
-
-def train(strategy: BaseStrategy, stream: Any) -> None:
-    """One pass over a stream's training part, as an online stream."""
-    strategy.train(online_stream(stream.train_stream, strategy.train_mb_size), eval_streams=[])
 
 
 def bare_model(setting: Setting, strategy: BaseStrategy, count: int) -> tuple[VisionTransformer, torch.Tensor, Any]:
@@ -228,45 +167,6 @@ def step_with_many_classes(setting: Setting) -> dict[str, float]:
     tensors = [pool.prompts, *strategies[setting.classes].optimizer.state[pool.prompts].values()]
     gigabytes = sum(tensor.numel() * tensor.element_size() for tensor in tensors) / 1e9
     return {"value": ratio(times, str(setting.classes), "100"), "gigabytes": gigabytes, **per_batch(times, setting)}
-
-
-def memory_growth(setting: Setting) -> dict[str, float]:
-    """Peak memory in the last thousand of many mini-batches by that in the first, in a process of its own."""
-    few, many = setting.steps
-    code = f"from benchmarks.speed.rows import peaks; print(*peaks({few}, {many}, {str(setting.device)!r}))"
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True)
-    before, after = map(float, done.stdout.split()[-2:])
-    return {"value": after / before, "megabytes_before": before, "megabytes_after": after}
-
-
-def peaks(few: int, many: int, device: str) -> tuple[float, float]:
-    """Peak megabytes of this process, or of the CUDA device, in the first and last ``few`` of ``many`` mini-batches.
-
-    Of a toy ViT, whose own memory hides nothing.
-    """
-    strategy = F2OCLStrategy(backbone=toy_vit(), evaluator=None, device=device)
-    stream, found = random_stream(BATCH * few), []
-    for turn in range(many // few):
-        _forget_peak(strategy.device)
-        train(strategy, stream)
-        if turn in (0, many // few - 1):
-            found.append(_peak(strategy.device))
-    return found[0], found[-1]
-
-
-def _forget_peak(device: torch.device) -> None:
-    if device.type == "cuda":
-        torch.cuda.reset_peak_memory_stats(device)
-    else:
-        Path("/proc/self/clear_refs").write_text("5")
-
-
-def _peak(device: torch.device) -> float:
-    if device.type == "cuda":
-        return torch.cuda.max_memory_allocated(device) / 1e6
-    # Not getrusage, which begins with the parent's peak and cannot be reset.
-    [line] = [line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")]
-    return int(line.split()[1]) / 1e3
 
 
 def per_batch(times: dict[str, list[float]], setting: Setting) -> dict[str, float]:

@@ -23,7 +23,7 @@ from avalanche_f2ocl import F2OCLStrategy
 from avalanche_f2ocl.backbone.devices import default_device
 from benchmarks.runs.runner import RESULTS
 from benchmarks.runs.tables import insert, write_rows
-from benchmarks.speed.rows import random_stream, train, vit_tiny_112
+from benchmarks.speed.setting import random_stream, train, vit_tiny_112
 
 
 def network_bytes() -> int:

@@ -13,7 +13,7 @@ from benchmarks.speed import rows as speed_rows
 from benchmarks.speed import timing
 from benchmarks.speed.__main__ import ROWS, Row, measure, table
 from benchmarks.speed.bare import bare_prediction, bare_step
-from benchmarks.speed.rows import Setting
+from benchmarks.speed.setting import Setting
 from benchmarks.speed.timing import by_turns, ratio
 
 
