@@ -1,0 +1,96 @@
+"""When class means under prompts should count: the choice of ``head_features="either"``, on held-out training images.
+
+    python -m benchmarks.beyond.either --data-dir DIR --weights vit_tiny_patch16_224.safetensors
+
+F2OCL learns a stream once for each data set and seed. At its end the held-out images are predicted by class means under
+prompts, by those without, and by the sum of their similarities, of which F2OCL uses the last two. It goes by how many
+standard deviations class means under prompts were right more often before each mini-batch was learned; the table shows
+which numbers would have given the better choice. If interrupted, the command continues where it stopped.
+"""
+
+import argparse
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from avalanche.benchmarks import CLScenario
+from torch.utils.data import DataLoader
+
+from avalanche_f2ocl.backbone.weights import load_vit
+from avalanche_f2ocl.heads.either import DEVIATIONS
+from avalanche_f2ocl.models.f2ocl import F2OCLModel
+from avalanche_f2ocl.streams.online import online_stream
+from benchmarks.beyond.encoded import write_once
+from benchmarks.beyond.settings import add_data_arguments, data_of
+from benchmarks.runs import runner
+from benchmarks.runs.methods import make_strategy
+from benchmarks.runs.runner import RESULTS
+from benchmarks.runs.streams import make_stream
+from benchmarks.runs.tables import insert, write_rows
+
+TABLE, METHOD = "either", "f2ocl-either"
+WEIGHTS = {"under prompts": (1.0, 0.0), "without": (0.0, 1.0), "both": (0.5, 0.5)}
+"""Of the two heads, by the names of their accuracies."""
+
+
+def accuracy(model: F2OCLModel, benchmark: CLScenario, weights: tuple[float, float]) -> float:
+    """Share of the test images that are predicted right if the heads have these weights."""
+    vars(model.head)["weights"] = lambda solutions=None: torch.tensor(weights, dtype=torch.float64)
+    right = total = 0
+    for experience in benchmark.test_stream:
+        for images, labels, *_ in DataLoader(experience.dataset, batch_size=100):
+            right += int((model.predict(images) == labels).sum())
+            total += len(labels)
+    return right / total
+
+
+def measure(args: argparse.Namespace) -> dict[str, float]:
+    """Accuracies by :data:`WEIGHTS` in per cent, and by how much the heads differed before learning."""
+    benchmark, vit = make_stream(args), load_vit(args.backbone, args.weights, args.image_size)
+    options: dict[str, Any] = {"seed": args.seed, **args.options}
+    strategy = make_strategy(METHOD, backbone=vit, evaluator=None, **options)
+    strategy.train(online_stream(benchmark.train_stream, strategy.train_mb_size), eval_streams=[])
+    model = strategy.model
+    counts = [int(model.head.used(name).sum()) for name in ("first_alone", "second_alone")]
+    deviations = (counts[0] - counts[1]) / max(1, sum(counts)) ** 0.5
+    found = {"only under prompts": counts[0], "only without": counts[1], "deviations": round(deviations, 2)}
+    return found | {name: round(100 * accuracy(model, benchmark, by), 2) for name, by in WEIGHTS.items()}
+
+
+def publish(results: Path) -> None:
+    """Writes the table of results so far."""
+    rows = []
+    for path in sorted((results / TABLE).glob("*-s*.json")):
+        data, _, seed = path.stem.rpartition("-s")
+        found = json.loads(path.read_text())
+        chosen = "both" if found["deviations"] > DEVIATIONS else "without"
+        rows.append({"data": data, "seed": seed} | {key: str(value) for key, value in found.items()})
+        rows[-1] |= {"chosen": chosen}
+    if not rows:
+        return
+    text = write_rows(results / TABLE, "table", rows)
+    print(text)
+    if results == RESULTS:
+        insert(RESULTS.parent / "README.md", TABLE, text)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_data_arguments(parser)
+    parser.add_argument("--seeds", nargs="+", type=int, default=[11, 12, 13])
+    parser.add_argument("--precision", default="float32", choices=("bfloat16", "float32"), help="of the frozen ViT-Ti")
+    args = parser.parse_args()
+    data = data_of(args)
+    for seed in args.seeds:
+        for name in args.datasets:
+            options = {"precision": "float32" if name == "digits" else args.precision}
+            run = ["--table", TABLE, "--method", METHOD, "--seed", str(seed), "--options", json.dumps(options)]
+            trial = partial(measure, runner.parse_args([*data[name], *run]))
+            write_once(args.results / TABLE / f"{name}-s{seed}.json", trial)
+    publish(args.results)
+
+
+if __name__ == "__main__":
+    main()
