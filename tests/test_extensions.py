@@ -190,3 +190,16 @@ def test_elections_of_a_users_own_do_not_go_with_what_is_kept_of_a_prompt():
         with pytest.raises(ValueError, match=f"does not go with prompt_election='{__name__}.last'"):
             F2OCLConfig(prompt_election=last, **option)
         F2OCLConfig(prompt_election=last, prompt_assignment="shared", **option)
+
+
+def test_probabilities_of_a_users_head_are_calibrated_unless_its_logits_are_slow(small_vit, images, labels):
+    class Slow(Halved):
+        at_once = False
+
+    models = [FrozenModel(small_vit, head=head) for head in ("ncm", partial(Halved, factor=0.25), Slow)]
+    for model in models:
+        for _ in range(3):
+            model.learn(images, labels)
+    plain, halved, slow = (model.predict_proba(images) for model in models)
+    torch.testing.assert_close(halved, plain, rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(slow, models[2](images).softmax(1))
