@@ -14,7 +14,7 @@ RIVALS = 255
 FIRST_HOLD = 8
 """Mini-batches after which a head that must be solved is solved for the first time."""
 SMALLEST_SQUARE = 1e-20
-"""Of a deviation, so that a single class's logit stays finite."""
+"""Of a deviation, so that the logit of a single class stays finite."""
 ENOUGH = 10
 """Judged samples, in effect, from which on the temperature is theirs."""
 
@@ -22,9 +22,9 @@ ENOUGH = 10
 class Calibration(ReplacedRows):
     r"""Which temperature :math:`T` makes ``softmax(l / T)`` probabilities, by test-then-train.
 
-    Here :math:`l_i` are the logits of image i divided by a deviation :math:`d_i`, since images whose logits lie close
-    together are not less certain than others for that. With the variance :math:`v_i` of its logits over the C classes
-    known, its typical value v, and a = 20,
+    Here :math:`l_i` are the logits of image i divided by a deviation :math:`d_i`, since how far an image's logits spread
+    over all classes says little about how certain the highest is. With the variance :math:`v_i` of its logits over the
+    C known classes, its typical value v, and a = 20,
 
     .. math:: d_i^2 = \frac{C v_i + a v}{C + a} .
 
