@@ -22,9 +22,9 @@ ENOUGH = 10
 class Calibration(ReplacedRows):
     r"""Which temperature :math:`T` makes ``softmax(l / T)`` probabilities, by test-then-train.
 
-    Here :math:`l_i` are the logits of image i divided by a deviation :math:`d_i`, since how far an image's logits spread
-    over all classes says little about how certain the highest is. With the variance :math:`v_i` of its logits over the
-    C known classes, its typical value v, and a = 20,
+    Here :math:`l_i` are the logits of image i divided by a deviation :math:`d_i`, since how far its logits spread over
+    all classes says little about how certain the highest is. With the variance :math:`v_i` of its logits over the C
+    known classes, its typical value v, and a = 20,
 
     .. math:: d_i^2 = \frac{C v_i + a v}{C + a} .
 

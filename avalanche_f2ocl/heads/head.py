@@ -27,7 +27,7 @@ class Head(Protocol):
 
 
 class Judging(NamedTuple):
-    """How a head's scores are used to calibrate its probabilities, see :mod:`avalanche_f2ocl.heads.calibration`.
+    """How a head's scores are used by :class:`avalanche_f2ocl.heads.calibration.Calibration`.
 
     Attributes:
         samples: power of the number of samples of a class by which its scores are weighted.
