@@ -21,7 +21,7 @@ from benchmarks.runs.launch import launch
 from benchmarks.runs.methods import LAYERS_0_1
 from benchmarks.runs.runner import RESULTS
 from benchmarks.runs.streams import BOUNDARY_FREE
-from benchmarks.runs.tables import insert, load_runs, markdown, spread, table_rows, write_csv
+from benchmarks.runs.tables import load_runs, markdown, spread, table_rows, to_readme, write_csv
 
 TABLE = "beyond"
 PRECISION = {"precision": "bfloat16"}
@@ -183,8 +183,7 @@ def write(results: Path) -> None:
             write_csv(folder / f"{name}.csv", rows)
             (folder / f"{name}.md").write_text(text(rows) + "\n")
             print(text(rows))
-            if results == RESULTS:
-                insert(RESULTS.parent / "README.md", f"{TABLE}-{name}", text(rows))
+            to_readme(results, f"{TABLE}-{name}", text(rows))
 
 
 def main() -> None:

@@ -42,7 +42,7 @@ from benchmarks.beyond.encoded import (
     write_once,
 )
 from benchmarks.runs.runner import RESULTS
-from benchmarks.runs.tables import insert, write_rows
+from benchmarks.runs.tables import to_readme, write_rows
 
 DATASETS = ("cifar100", "caltech101", "digits")
 SEARCH_DATASETS = (*DATASETS, "pacs", "traffic_signs")
@@ -116,13 +116,13 @@ def figures(logits: Tensor, labels: Tensor, calibration: Calibration, default: f
     grid = torch.logspace(-4, 3, 281, dtype=torch.float64)
     parts = zip(evened.split(200), labels.split(200), strict=True)
     losses = torch.stack([brier_scores(part, own, grid)[0].sum(0) for part, own in parts]).sum(0)
-    learned = calibration.probabilities(logits, default)
+    probabilities = calibration.probabilities(logits, default)
     return {
         "accuracy": right.double().mean().item(),
         "before": error_of((logits / default).softmax(1), labels),
-        "learned": error_of(learned, labels),
+        "learned": error_of(probabilities, labels),
         "best temperature": error_of((evened / grid[losses.argmin()]).softmax(1), labels),
-        "chance": chance(learned.amax(1)),
+        "chance": chance(probabilities.amax(1)),
         "temperature": float(calibration.temperature()),
     }
 
@@ -242,8 +242,7 @@ def search_rows(folder: Path) -> list[dict[str, str]]:
 def publish(results: Path, table: str, rows: list[dict[str, str]]) -> None:
     text = write_rows(results / table, "table", rows)
     print(text)
-    if results == RESULTS:
-        insert(RESULTS.parent / "README.md", table, text)
+    to_readme(results, table, text)
 
 
 if __name__ == "__main__":

@@ -17,9 +17,9 @@ import torch
 
 from avalanche_f2ocl.backbone.load import load_backbone
 from benchmarks.beyond.dualprompt_learner import BATCH, Choices, Group, Views, learn
-from benchmarks.runs.runner import RESULTS, parse_args
+from benchmarks.runs.runner import parse_args
 from benchmarks.runs.streams import make_stream
-from benchmarks.runs.tables import insert, write_rows
+from benchmarks.runs.tables import to_readme, write_rows
 
 TABLE = "dualprompt_account"
 OURS = Choices()
@@ -73,8 +73,7 @@ def publish(results: Path) -> None:
         rows.append(row)
     text = write_rows(results / TABLE, "table", rows)
     print(text)
-    if results == RESULTS:
-        insert(RESULTS.parent / "README.md", TABLE, text)
+    to_readme(results, TABLE, text)
 
 
 def main() -> None:

@@ -26,9 +26,8 @@ from benchmarks.beyond.encoded import write_once
 from benchmarks.beyond.settings import add_data_arguments, data_of
 from benchmarks.runs import runner
 from benchmarks.runs.methods import make_strategy
-from benchmarks.runs.runner import RESULTS
 from benchmarks.runs.streams import make_stream
-from benchmarks.runs.tables import insert, write_rows
+from benchmarks.runs.tables import to_readme, write_rows
 
 TABLE, METHOD = "either", "f2ocl-either"
 WEIGHTS = {"under prompts": (1.0, 0.0), "without": (0.0, 1.0), "both": (0.5, 0.5)}
@@ -72,8 +71,7 @@ def publish(results: Path) -> None:
         return
     text = write_rows(results / TABLE, "table", rows)
     print(text)
-    if results == RESULTS:
-        insert(RESULTS.parent / "README.md", TABLE, text)
+    to_readme(results, TABLE, text)
 
 
 def main() -> None:

@@ -28,9 +28,9 @@ from avalanche_f2ocl.heads.layers import choose_layers
 from avalanche_f2ocl.options import Precision
 from avalanche_f2ocl.state.prompts import OnePrompt
 from benchmarks.beyond.settings import DATASETS, add_data_arguments, data_of
-from benchmarks.runs.runner import RESULTS, parse_args
+from benchmarks.runs.runner import parse_args
 from benchmarks.runs.streams import make_stream
-from benchmarks.runs.tables import insert, write_rows
+from benchmarks.runs.tables import to_readme, write_rows
 
 TABLE = "features"
 Loaded = tuple[PromptableViT, Tensor, Tensor, float]
@@ -171,8 +171,7 @@ def publish(results: Path, table: str, variants: Sequence[str]) -> None:
         return
     text = write_rows(results / table, "table", rows)
     print(text)
-    if results == RESULTS:
-        insert(RESULTS.parent / "README.md", table, text)
+    to_readme(results, table, text)
 
 
 def run(doc: str, table: str, variants: Sequence[str], trials: Callable[[Loaded, int], dict[str, float]]) -> None:

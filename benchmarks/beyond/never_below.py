@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmarks.runs.launch import launch_all
 from benchmarks.runs.runner import RESULTS
-from benchmarks.runs.tables import Runs, insert, load_runs, paired_difference, spread, write_rows
+from benchmarks.runs.tables import Runs, load_runs, paired_difference, spread, to_readme, write_rows
 
 TABLE, OTHER_TABLE = "never_below", "rivals"
 RIDGE = {"head": "ridge", "projection": 0}
@@ -79,8 +79,7 @@ def publish(results: Path, names: list[str]) -> None:
             texts.append(f"**{method}**\n\n{write_rows(results / TABLE, method, rows)}")
     text = "\n\n".join(texts)
     print(text)
-    if results == RESULTS:
-        insert(RESULTS.parent / "README.md", TABLE, text)
+    to_readme(results, TABLE, text)
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ from benchmarks.runs.costs import COSTS
 from benchmarks.runs.launch import launch_all
 from benchmarks.runs.methods import METHODS
 from benchmarks.runs.runner import RESULTS
-from benchmarks.runs.tables import Runs, cost_row, insert, load_runs, write_rows
+from benchmarks.runs.tables import Runs, cost_row, load_runs, to_readme, write_rows
 
 ON_FROZEN_FEATURES = (
     "vit-ncm", "slda", "fecam", "klda-2000", "randumb-2000", "f-oal", "g-acil-2000", "g-acil-scaled-2000",
@@ -76,8 +76,7 @@ def publish(results: Path, names: list[str]) -> None:
         texts.append(write_rows(results / TABLE, name, rows))
     text = "\n\n".join(texts)
     print(text)
-    if results == RESULTS:
-        insert(RESULTS.parent / "README.md", TABLE, text)
+    to_readme(results, TABLE, text)
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ from statistics import mean
 
 from benchmarks.runs.launch import launch_all
 from benchmarks.runs.runner import RESULTS
-from benchmarks.runs.tables import insert, load_runs, write_rows
+from benchmarks.runs.tables import load_runs, to_readme, write_rows
 
 TABLE = "settings"
 BEST = "f2ocl-best"
@@ -96,8 +96,7 @@ def publish(results: Path) -> None:
         return
     text = write_rows(results / TABLE, "table", rows)
     print(text)
-    if results == RESULTS:
-        insert(RESULTS.parent / "README.md", TABLE, text)
+    to_readme(results, TABLE, text)
 
 
 if __name__ == "__main__":

@@ -14,8 +14,7 @@ from statistics import mean
 
 from benchmarks.beyond.settings import add_data_arguments, data_of
 from benchmarks.runs import runner
-from benchmarks.runs.runner import RESULTS
-from benchmarks.runs.tables import insert, load_runs, write_rows
+from benchmarks.runs.tables import load_runs, to_readme, write_rows
 
 TABLE = "step_sizes"
 METHODS = ("linear-mask", "l2p-mask", "dualprompt-mask", "single-prompt", "coda-prompt", "mvp")
@@ -58,8 +57,7 @@ def publish(results: Path) -> None:
                 cells = {name: "-" if value is None else f"{value:.2f}" for name, value in shown.items()}
                 rows.append({"method": method, "step": str(step), **cells})
     text = write_rows(results / TABLE, "table", rows)
-    if results == RESULTS:
-        insert(RESULTS.parent / "README.md", TABLE, text)
+    to_readme(results, TABLE, text)
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ from benchmarks.beyond.encoded import (
 )
 from benchmarks.beyond.unknown_scores import METHODS, Learned, alternatives, candidates
 from benchmarks.runs.runner import RESULTS
-from benchmarks.runs.tables import insert, write_rows
+from benchmarks.runs.tables import to_readme, write_rows
 
 DATASETS = ("caltech101", "cifar100", "pacs")
 FAR = ("traffic_signs", "digits")
@@ -158,8 +158,7 @@ def main() -> None:
             write_once(path, partial(best if args.best else trial, name, seed, args))
     text = write_rows(folder, "table", rows_of(folder))
     print(text)
-    if args.results == RESULTS:
-        insert(RESULTS.parent / "README.md", table, text)
+    to_readme(args.results, table, text)
 
 
 def rows_of(folder: Path) -> list[dict[str, str]]:

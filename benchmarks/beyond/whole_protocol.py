@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmarks.runs.launch import launch_all
 from benchmarks.runs.runner import RESULTS
-from benchmarks.runs.tables import insert, load_runs, paired_difference, spread, write_rows
+from benchmarks.runs.tables import load_runs, paired_difference, spread, to_readme, write_rows
 
 TABLE = "whole_protocol"
 FROZEN, NCM = "vit-ridge-blocks", "vit-ncm"
@@ -87,8 +87,7 @@ def publish(results: Path) -> None:
         return
     text = write_rows(results / TABLE, "table", rows)
     print(text)
-    if results == RESULTS:
-        insert(RESULTS.parent / "README.md", TABLE, text)
+    to_readme(results, TABLE, text)
 
 
 if __name__ == "__main__":

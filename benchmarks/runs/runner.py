@@ -34,8 +34,7 @@ from benchmarks.runs.methods import METHODS, make_strategy
 from benchmarks.runs.provenance import device_name, peak_memory_bytes, versions, weights_sha256
 from benchmarks.runs.side_heads import LastFeatures, SideHead, by_class
 from benchmarks.runs.streams import STREAMS, make_stream
-
-RESULTS = Path(__file__).parents[1] / "results"
+from benchmarks.runs.tables import RESULTS
 
 
 class FinalAnswers(SupervisedPlugin):

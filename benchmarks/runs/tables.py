@@ -9,6 +9,7 @@ from statistics import mean, stdev
 
 import numpy as np
 
+RESULTS = Path(__file__).parents[1] / "results"
 REFERENCES = ("vit-ncm", "random-prompt")
 Runs = dict[tuple[str, str, str], list[dict]]
 """Records by (dataset, backbone, method or variant), seeds ascending."""
@@ -148,6 +149,12 @@ def insert(page: Path, name: str, text: str) -> None:
     if not end:
         raise ValueError(f"{page} has no <!-- {name} --> ... <!-- /{name} -->")
     page.write_text(f"{before}{start}\n{text.rstrip()}\n{end}{after}")
+
+
+def to_readme(results: Path, name: str, text: str) -> None:
+    """Puts a table into benchmarks/README.md, see :func:`insert`; nothing if the results are not those kept here."""
+    if results == RESULTS:
+        insert(RESULTS.parent / "README.md", name, text)
 
 
 def write_tables(

@@ -1,6 +1,6 @@
 """Memory and times of heads on second moments, with random vectors of 100 classes on one core.
 
-python -m benchmarks.speed.head_costs --features 960 1536 1920
+    python -m benchmarks.speed.head_costs --features 960 1536 1920
 """
 
 import argparse

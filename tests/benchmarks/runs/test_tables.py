@@ -4,7 +4,8 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks.runs.tables import cost_row, insert, load_runs, overview, paired_difference, write_tables
+from benchmarks.runs import tables
+from benchmarks.runs.tables import cost_row, insert, load_runs, overview, paired_difference, to_readme, write_tables
 
 
 def write(folder, method, seed, predictions, A_n=50.0, **more):
@@ -91,3 +92,13 @@ def test_insert_replaces_what_is_between_the_comments(tmp_path):
     assert page.read_text() == "before\n<!-- t -->\nnew\n<!-- /t -->\nafter\n"
     with pytest.raises(ValueError, match="other"):
         insert(page, "other", "text")
+
+
+def test_only_the_results_kept_here_go_into_the_page(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "RESULTS", tmp_path / "results")
+    page = tmp_path / "README.md"
+    page.write_text("<!-- t -->\n<!-- /t -->\n")
+    to_readme(tmp_path / "elsewhere", "t", "row")
+    assert "row" not in page.read_text()
+    to_readme(tmp_path / "results", "t", "row")
+    assert page.read_text() == "<!-- t -->\nrow\n<!-- /t -->\n"
