@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from pathlib import Path
 from statistics import mean
-from typing import NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 import torch
 from torch import Tensor
@@ -145,7 +145,7 @@ class Trial:
         return torch.stack(scores), torch.stack(evidence)
 
 
-def load(arguments: list[str], precision: Precision) -> Loaded:
+def load(arguments: Sequence[str], precision: Precision) -> Loaded:
     """Backbone, images and labels of a run with held-out images, and their share."""
     args = parse_args([*arguments, "--table", TABLE, "--method", "f2ocl"])
     benchmark = make_stream(args)
@@ -174,8 +174,22 @@ def publish(results: Path, table: str, variants: Sequence[str]) -> None:
     to_readme(results, table, text)
 
 
-def run(doc: str, table: str, variants: Sequence[str], trials: Callable[[Loaded, int], dict[str, float]]) -> None:
-    """Runs ``trials`` of all data sets and seeds that have no file yet, and writes the table of their accuracies."""
+def run(
+    doc: str,
+    table: str,
+    variants: Sequence[str],
+    trials: Callable[[Any, int], dict[str, float]],
+    load: Callable[[Sequence[str], Precision], Any] = load,
+) -> None:
+    """Runs ``trials`` of all data sets and seeds that have no file yet, and writes the table of their accuracies.
+
+    Args:
+        doc: the command's description.
+        table: folder of results.
+        variants: what is tried, in the table's order.
+        trials: gives accuracies by variant from what ``load`` gave and a seed.
+        load: gives what a data set's trials need, from the runner's arguments and the precision.
+    """
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_data_arguments(parser)
     parser.add_argument("--seeds", nargs="+", type=int, default=[11, 12, 13])
