@@ -1,8 +1,13 @@
 import pickle
 
+import numpy as np
 import pytest
+import timm.data
+from PIL import Image
 
+from avalanche_f2ocl.datasets.reading import read_image
 from avalanche_f2ocl.image_fit import ImageFit
+from benchmarks.trust.made_pictures import noise, photograph, written
 
 
 @pytest.mark.parametrize(
@@ -74,3 +79,60 @@ def test_options_that_are_not_allowed(options, error, said):
 def test_it_goes_to_other_processes_and_compares_by_value():
     fit = ImageFit(image_size=32, fit="pad", fill=(1, 2, 3))
     assert pickle.loads(pickle.dumps(fit)) == fit != ImageFit(image_size=32) and hash(fit) == hash(fit)
+
+
+def by_timm(image, fit):
+    transform = timm.data.create_transform(
+        fit.image_size, is_training=False, interpolation=fit.interpolation, crop_pct=fit.crop_pct, normalize=False
+    )
+    return np.asarray(transform(image)).transpose(1, 2, 0)
+
+
+@pytest.mark.parametrize("interpolation", ["bicubic", "bilinear"])
+@pytest.mark.parametrize("crop_pct", [0.875, 0.9, 1.0])
+@pytest.mark.parametrize("size", [(500, 375), (375, 500), (333, 501), (300, 300), (224, 224), (225, 224), (40, 31)])
+def test_a_crop_is_timms(size, crop_pct, interpolation):
+    fit = ImageFit(fit="crop", crop_pct=crop_pct, interpolation=interpolation)
+    picture = noise(*size)
+    expected = picture if size == (224, 224) else by_timm(picture, fit)  # a square of that size stays
+    assert np.array_equal(read_image(written(picture, "PNG", compress_level=1), fit), expected)
+
+
+@pytest.mark.parametrize("size", [(3000, 20), (20, 3000), (1, 2000)])
+def test_a_crop_of_a_long_strip_is_nearly_timms(size):
+    fit = ImageFit(image_size=32, fit="crop")
+    picture = photograph(*size)
+    difference = np.subtract(read_image(written(picture, "PNG"), fit), by_timm(picture, fit).astype(int))
+    assert np.abs(difference).max() <= 4
+
+
+def test_a_strip_far_longer_takes_no_time_nor_memory():
+    for size in ((1, 100_000), (100_000, 1)):
+        for how in ("auto", "crop", "squash", "pad"):
+            fit = ImageFit(fit=how)
+            picture = read_image(written(Image.new("RGB", size, (1, 2, 3)), "PNG"), fit)
+            left, top = fit.place(*size)[2:]
+            assert picture.size == (224, 224) and picture.getpixel((max(0, -left), max(0, -top))) == (1, 2, 3)
+
+
+@pytest.mark.parametrize("interpolation", ["bicubic", "bilinear"])
+def test_squashed_and_padded(interpolation):
+    resample, picture = Image.Resampling[interpolation.upper()], noise(50, 30)
+    for size in ((50, 30), (30, 30)):
+        picture = noise(*size)
+        fit = ImageFit(image_size=20, fit="squash", interpolation=interpolation)
+        assert np.array_equal(read_image(written(picture, "PNG"), fit), picture.resize((20, 20), resample))
+    fit = ImageFit(image_size=20, fit="pad", interpolation=interpolation, fill=(1, 2, 3))
+    wide = np.full((20, 20, 3), (1, 2, 3), np.uint8)
+    wide[4:16] = noise(50, 30).resize((20, 12), resample)
+    assert np.array_equal(read_image(written(noise(50, 30), "PNG"), fit), wide)
+    tall = np.full((20, 20, 3), (1, 2, 3), np.uint8)
+    tall[:, 4:15] = noise(27, 50).resize((11, 20), resample)  # 4.5 pixels either side
+    assert np.array_equal(read_image(written(noise(27, 50), "PNG"), fit), tall)
+
+
+def test_auto_leaves_squares_whole_and_crops_the_rest():
+    for size, how in (((50, 50), "squash"), ((50, 49), "crop")):
+        file = written(noise(*size), "PNG")
+        one, other = (read_image(file, ImageFit(image_size=20, fit=fit)) for fit in ("auto", how))
+        assert np.array_equal(one, other)

@@ -134,11 +134,13 @@ ABOUT_SEVERAL = {
     "avalanche_checkpointing",
     "beyond",
     "commands",
+    "failed_captures",
     "files_of_version_0_1",
     "from_disk",
     "hostile_files",
     "learning",
     "predict_at_once",
+    "replays",
     "speed",
     "streams_of_all_kinds",
 }

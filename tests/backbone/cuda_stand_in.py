@@ -156,3 +156,12 @@ def stand_in(monkeypatch) -> Cuda:
     for name in PATCHED:
         monkeypatch.setattr(torch.cuda, name, getattr(cuda, name))
     return cuda
+
+
+def captured(cuda):
+    """Functions: each has a pool of memory."""
+    return len({graph.pool for graph in cuda.graphs})
+
+
+def double(x, y):
+    return (2 * x + y,)

@@ -3,11 +3,7 @@ import torch
 
 from avalanche_f2ocl import F2OCLModel
 from avalanche_f2ocl.losses import contrastive_prompt_loss
-from tests.helpers import assert_same_state, learned
-
-
-def split(images, labels, size=4):
-    return zip(images.split(size), labels.split(size), strict=True)
+from tests.helpers import assert_same_state, learned, mini_batches
 
 
 @pytest.mark.parametrize("assignment", ["batch", "shared"])
@@ -29,7 +25,7 @@ def test_drift_written_out(vit, images, labels, assignment, kind, passes):
         return z if kind == "z" else torch.nn.functional.normalize(layers, dim=-1).flatten(1)
 
     drift, z_drift, sums, z_sums, moved = {}, {}, {}, {}, 0.0
-    for x, y in split(images, labels):
+    for x, y in mini_batches(images, labels):
         batch = model.begin_batch(x, y)
         row = int(model._prompt_rows(batch))
         prompt = model.pool.prompts[row : row + 1].detach().clone()
@@ -61,7 +57,7 @@ def test_drift_written_out(vit, images, labels, assignment, kind, passes):
 def test_the_loss_sees_prototypes_where_the_prompt_has_moved_embeddings(vit, images, labels, assignment):
     options = dict(prompt_assignment=assignment, compensate_drift=True, head_features="z")
     model = F2OCLModel(vit, prompt_length=3, **options)
-    first, _, third = split(images, labels)
+    first, _, third = mini_batches(images, labels)
     for _ in range(3):
         model.learn(*first)
     batch = model.begin_batch(*third)
@@ -77,7 +73,7 @@ def test_the_loss_sees_prototypes_where_the_prompt_has_moved_embeddings(vit, ima
 def test_prompts_that_do_not_move_do_not_drift(vit, images, labels, assignment):
     options = {"prompt_length": 3, "prompt_assignment": assignment, "lr": 1e-30}
     one, other = F2OCLModel(vit, **options), F2OCLModel(vit, **options, compensate_drift=True)
-    for x, y in split(images, labels):
+    for x, y in mini_batches(images, labels):
         one.learn(x, y)
         other.learn(x, y)
     assert other.pool.drift.abs().max() < 1e-6
@@ -87,7 +83,7 @@ def test_prompts_that_do_not_move_do_not_drift(vit, images, labels, assignment):
 @pytest.mark.parametrize("assignment", ["batch", "shared"])
 def test_drift_is_taken_back_with_its_minibatch_and_goes_with_its_class(vit, images, labels, assignment):
     model = F2OCLModel(vit, prompt_length=3, prompt_assignment=assignment, compensate_drift=True)
-    first, second, third = split(images, labels)
+    first, second, third = mini_batches(images, labels)
     model.learn(*first)
     before = learned(model)
     update = model.head.update

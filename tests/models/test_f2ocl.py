@@ -5,9 +5,7 @@ import torch
 
 from avalanche_f2ocl import F2OCLModel, ViTNCMModel
 from avalanche_f2ocl.losses import contrastive_prompt_loss
-from avalanche_f2ocl.rng import generator
-from avalanche_f2ocl.state.prompts import elect
-from tests.helpers import assert_same_state, learned
+from tests.helpers import assert_same_state, learned, mini_batches
 
 OPTIONS = [
     dict(),
@@ -23,10 +21,6 @@ OPTIONS = [
 ]
 
 
-def split(images, labels, size=4):
-    return zip(images.split(size), labels.split(size), strict=True)
-
-
 @pytest.fixture(params=OPTIONS, ids=str)
 def any_model(request, small_vit):
     return F2OCLModel(small_vit, prompt_length=3, **request.param)
@@ -36,7 +30,7 @@ def any_model(request, small_vit):
 def test_heads_are_compared_before_the_prompt_sees_the_labels(small_vit, images, labels, options, monkeypatch):
     model, judged = F2OCLModel(small_vit, prompt_length=3, **options), []
     monkeypatch.setattr(model.head, "judge", lambda vectors, rows: judged.append((vectors, rows)))
-    for x, y in split(images, labels):
+    for x, y in mini_batches(images, labels):
         batch = model.begin_batch(x, y)
         rows = model._prompt_rows(batch)
         z, q = model.backbone.encode(x, model.pool.prompts[rows].detach()), model.backbone.encode(x)
@@ -48,7 +42,7 @@ def test_heads_are_compared_before_the_prompt_sees_the_labels(small_vit, images,
 
 def test_until_prompts_have_proved_better_it_is_vit_ncm(small_vit, images, labels):
     model, frozen = F2OCLModel(small_vit, prompt_length=3), ViTNCMModel(small_vit)
-    for x, y in split(images, labels):
+    for x, y in mini_batches(images, labels):
         model.learn(x, y)
         frozen.learn(x, y)
     assert model.head.weights().tolist() == [0, 1]
@@ -64,7 +58,7 @@ def test_a_step_written_out(small_vit, images, labels, assignment, passes):
     model, naive = F2OCLModel(small_vit, **options), F2OCLModel(small_vit, **options)
     encode = naive.backbone.encode
     prompts, optimizers, keys, mu, n = {}, {}, {}, {}, {}
-    for x, y in split(images, labels):
+    for x, y in mini_batches(images, labels):
         model.learn(x, y)
 
         y = y.tolist()
@@ -109,7 +103,7 @@ def test_prototypes_are_the_mean_of_what_they_summed(any_model, images, labels):
     seen = []
     original = any_model.head.update
     any_model.head.update = lambda z, rows, images: (seen.append((z.clone(), rows.clone())), original(z, rows, images))
-    for x, y in split(images, labels):
+    for x, y in mini_batches(images, labels):
         any_model.learn(x, y)
     z, rows = torch.cat([z for z, _ in seen]).double(), torch.cat([rows for _, rows in seen])
     expected = torch.stack([z[rows == r].mean(0) for r in range(3)])
@@ -117,7 +111,7 @@ def test_prototypes_are_the_mean_of_what_they_summed(any_model, images, labels):
 
 
 def test_learns_and_predicts_with_every_option(any_model, images, labels):
-    for x, y in split(images, labels):
+    for x, y in mini_batches(images, labels):
         any_model.learn(x, y)
     assert any_model.class_ids.tolist() == [-3, 4, 900] and any_model.batches == 3
     logits = any_model(images)
@@ -126,7 +120,7 @@ def test_learns_and_predicts_with_every_option(any_model, images, labels):
 
 
 def test_a_prediction_does_not_depend_on_its_batch(any_model, images, labels):
-    for x, y in split(images, labels):
+    for x, y in mini_batches(images, labels):
         any_model.learn(x, y)
     together = any_model(images)
     apart = torch.cat([any_model(image) for image in images.split(1)])
@@ -163,7 +157,7 @@ def test_same_seed_same_result_and_the_global_generator_is_left_alone(small_vit,
         torch.manual_seed(noise)
         before = torch.random.get_rng_state()
         model = F2OCLModel(small_vit, seed=seed, prompt_election="seen")
-        for x, y in split(images, labels):
+        for x, y in mini_batches(images, labels):
             model.learn(x, y)
         assert torch.equal(torch.random.get_rng_state(), before)
         states.append(learned(model))
@@ -178,32 +172,8 @@ def test_one_sample_and_one_class_batches(any_model, images):
     assert all(t.isfinite().all() for t in learned(any_model).values())
 
 
-@pytest.mark.parametrize("keys", [1, 2, 5])
-def test_prompts_of_the_nearest_keys_come_nearest_first(small_vit, images, labels, keys):
-    model = F2OCLModel(small_vit, prompt_length=3, keys=keys, head_features="z")
-    model.learn(images, labels)
-    q = model.backbone.encode(images)
-    similarity = torch.cosine_similarity(q.unsqueeze(1), model.keys.vectors().unsqueeze(0), dim=2)
-    order = similarity.argsort(1, descending=True)[:, :keys]
-    prompts = torch.stack([torch.cat([model.pool.prompts[r] for r in rows]) for rows in order.tolist()])
-    expected = model.head.logits(model.backbone.encode(images, prompts.detach()))
-    torch.testing.assert_close(model(images), expected)
-
-
-@pytest.mark.parametrize("election, rows", [("sample", {0}), ("majority", {0}), ("seen", {0, 1, 2})])
-def test_which_prompts_an_election_moves(small_vit, images, election, rows):
-    """Three classes seen, then mini-batches of the first alone."""
-    model = F2OCLModel(small_vit, prompt_length=3, prompt_election=election)
-    model.learn(images[:6], [0, 1, 2, 0, 1, 2])
-    before = model.pool.used("prompts").detach().clone()
-    for _ in range(12):
-        model.learn(images[:2], [0, 0])
-    moved = (model.pool.used("prompts") != before).flatten(1).any(1).nonzero().flatten().tolist()
-    assert set(moved) == rows
-
-
 def test_state_dict_restores_predictions_and_goes_on_learning(any_model, images, labels, small_vit):
-    for x, y in split(images[:8], labels[:8]):
+    for x, y in mini_batches(images[:8], labels[:8]):
         any_model.learn(x, y)
     other = F2OCLModel(small_vit, config=any_model.config)
     other.load_state_dict(any_model.state_dict())
@@ -238,60 +208,6 @@ def test_cuda_equals_cpu_and_never_waits_for_the_host(small_vit, images, labels)
     torch.testing.assert_close(cuda(images.cuda()).cpu(), cpu(images), rtol=1e-2, atol=1e-2)
 
 
-def head_input(model, kind, images, prompts):
-    """What a head gets, written out with hooks on the blocks."""
-    if kind == "ensemble":
-        none = torch.zeros(1, 0, 32)
-        return torch.cat([head_input(model, "layers", images, p) for p in (prompts, none)], dim=1)
-    z, q, seen = model.backbone.encode(images, prompts), model.backbone.encode(images), []
-    if kind == "layers":
-        blocks = model.backbone.vit.blocks
-        hooks = [block.register_forward_hook(lambda *args: seen.append(args[2])) for block in blocks]
-        model.backbone.encode(images, prompts)
-        for hook in hooks:
-            hook.remove()
-        first_patch = 1 + prompts.shape[1]
-        parts = [part for x in seen for part in (x[:, 0], x[:, first_patch:].mean(1))]
-        return torch.cat([part / part.norm(dim=1, keepdim=True) for part in parts], dim=1)
-    both = torch.cat([z / z.norm(dim=1, keepdim=True), q / q.norm(dim=1, keepdim=True)], dim=1)
-    return {"z": z, "q": q, "zq": both}[kind]
-
-
-@pytest.mark.parametrize("kind", ["z", "q", "zq", "layers", "ensemble"])
-@pytest.mark.parametrize("head", ["ncm", "lda", "ridge"])
-def test_the_head_learns_and_scores_its_features(small_vit, images, labels, head, kind):
-    """Under the elected prompt in training, under the nearest key's in testing."""
-    model = F2OCLModel(small_vit, prompt_length=3, head=head, head_features=kind, projection=0)
-    alone = deepcopy(model.head)
-    prototypes = {}
-    for x, y in split(images, labels):
-        model.learn(x, y)
-        alone.add_rows(len(model.class_ids) - alone.num_rows)
-        draw = generator(0, "election", model.batches - 1)
-        rows = model.classes.rows(y)
-        prompt = model.pool.prompts[elect(rows, len(model.class_ids), "sample", draw)].detach()
-        alone.update(head_input(model, kind, x, prompt), rows)
-        for z, c in zip(model.backbone.encode(x, prompt), y.tolist(), strict=True):
-            prototypes.setdefault(c, []).append(z)
-    torch.testing.assert_close(
-        model.prototypes.means(), torch.stack([torch.stack(prototypes[c]).mean(0) for c in model.class_ids.tolist()])
-    )
-    q, keys = model.backbone.encode(images), model.keys.vectors()
-    nearest = torch.cosine_similarity(q.unsqueeze(1), keys, dim=2).argmax(1)
-    expected = alone.logits(head_input(model, kind, images, model.pool.prompts[nearest].detach()))
-    torch.testing.assert_close(model(images), expected, rtol=1e-3, atol=1e-3)
-    assert len(model.prototypes.used("counts")) == len(model.class_ids) == 3
-
-
-def test_features_without_prompts_cost_one_forward_pass(small_vit, images, labels, monkeypatch):
-    model = F2OCLModel(small_vit, prompt_length=3, head="lda", head_features="q")
-    model.learn(images, labels)
-    original, encoded = model.backbone._run, []
-    monkeypatch.setattr(model.backbone, "_run", lambda *a, **k: (encoded.append(1), original(*a, **k))[1])
-    model(images)
-    assert len(encoded) == 1
-
-
 @pytest.mark.parametrize("passes", [1, 2])
 def test_a_shared_prompt_is_trained_on_every_minibatch_and_used_for_every_image(small_vit, images, labels, passes):
     """The loss, torch's Adam with a step size of lr / t, and the prototypes, written out."""
@@ -299,7 +215,7 @@ def test_a_shared_prompt_is_trained_on_every_minibatch_and_used_for_every_image(
     encode = model.backbone.encode
     prompt = torch.nn.Parameter(model.pool.prompts.detach().clone())
     adam, classes, seen, steps = torch.optim.Adam([prompt], lr=0.1), [], {}, 0
-    for x, y in split(images, labels):
+    for x, y in mini_batches(images, labels):
         model.learn(x, y)
         classes += [c for c in sorted(set(y.tolist())) if c not in classes]
         first = None

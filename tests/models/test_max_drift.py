@@ -7,11 +7,7 @@ from avalanche.benchmarks.utils import as_classification_dataset
 
 from avalanche_f2ocl import F2OCLModel, F2OCLStrategy
 from avalanche_f2ocl.models.max_drift import relative_move
-from tests.helpers import assert_same_state, learned
-
-
-def split(images, labels, size=4):
-    return zip(images.split(size), labels.split(size), strict=True)
+from tests.helpers import assert_same_state, learned, mini_batches
 
 
 def test_a_move_by_hand():
@@ -38,7 +34,7 @@ def test_moves_add_up_until_the_prompt_stops(small_vit, images, labels, assignme
     model, limit = F2OCLModel(small_vit, max_drift=0.4, **options), 0.4
     moved, steps = {}, 0
     for _ in range(6):
-        for x, y in split(images, labels):
+        for x, y in mini_batches(images, labels):
             batch = model.begin_batch(x, y)
             row = int(model._prompt_rows(batch))
             before = model.pool.prompts[row : row + 1].detach().clone()
@@ -58,7 +54,7 @@ def test_moves_add_up_until_the_prompt_stops(small_vit, images, labels, assignme
 
 def test_until_then_prompts_learn_as_if_there_were_no_limit(small_vit, images, labels):
     one, other = F2OCLModel(small_vit, prompt_length=3), F2OCLModel(small_vit, prompt_length=3, max_drift=1e6)
-    for x, y in split(images, labels):
+    for x, y in mini_batches(images, labels):
         one.learn(x, y)
         other.learn(x, y)
     assert torch.equal(one.pool.used("prompts"), other.pool.used("prompts"))
@@ -80,7 +76,7 @@ def test_a_prompt_that_stands_still_has_no_loss_and_keeps_the_optimiser_as_it_is
 @pytest.mark.parametrize("assignment", ["batch", "shared"])
 def test_a_move_is_taken_back_with_its_minibatch(small_vit, images, labels, assignment):
     model = F2OCLModel(small_vit, prompt_length=3, prompt_assignment=assignment, max_drift=100.0)
-    first, second, _ = split(images, labels)
+    first, second, _ = mini_batches(images, labels)
     model.learn(*first)
     before = learned(model)
     update, model.head.update = model.head.update, lambda *_: 1 / 0
@@ -95,7 +91,7 @@ def test_a_strategy_learns_as_the_model_alone(small_vit, images, labels):
     model = F2OCLModel(small_vit, **options)
     strategy = F2OCLStrategy(backbone=small_vit, evaluator=None, train_mb_size=4, device="cpu", **options)
     for _ in range(3):
-        for x, y in split(images, labels.abs()):
+        for x, y in mini_batches(images, labels.abs()):
             model.learn(x, y)
         strategy.train(stream_of(images, labels.abs()), shuffle=False)
     assert torch.equal(model.pool.prompts, strategy.model.pool.prompts)
@@ -111,7 +107,7 @@ def stream_of(images, labels):
 
 def test_prompts_of_one_stream_meet_the_same_sums_after_loading(small_vit, images, labels, tmp_path):
     model = F2OCLModel.best(small_vit, prompt_length=3)
-    for x, y in split(images, labels):
+    for x, y in mini_batches(images, labels):
         model.learn(x, y)
     model.save(tmp_path / "learned.safetensors")
     again = F2OCLModel.from_file(tmp_path / "learned.safetensors", small_vit)
