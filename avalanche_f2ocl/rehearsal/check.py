@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from avalanche_f2ocl.models.base import BaseModel
-from avalanche_f2ocl.rehearsal.held import held
+from avalanche_f2ocl.rehearsal.held import Held, held
 from avalanche_f2ocl.rehearsal.sample_forms import SampleForms
 
 STREAMS = tuple(f"strategy.{name}" for name in ("experience", "_eval_streams", "current_eval_stream"))
@@ -110,14 +110,15 @@ def check_rehearsal_free(strategy: Any, samples: Sequence[tuple]) -> RehearsalRe
     if len(samples) == 0:
         raise ValueError("samples are empty: nothing can be looked for")
     forms = SampleForms(model, samples, _several(model, samples))
-    memory = _Memory(samples)
+    memory, size = _Memory(samples), _Size()
     findings = []
     for found in held(strategy, "strategy", skip=STREAMS):
+        size.add(found)
         hits = forms.find(found.tensor)
         known = {sample for _, sample in hits}
         hits += [("memory of the image", sample) for sample in memory.find(found.tensor) if sample not in known]
         findings += [Finding(found.path, what, sample) for what, sample in hits]
-    return RehearsalReport(tuple(findings), len(samples), held_bytes(strategy))
+    return RehearsalReport(tuple(findings), len(samples), size.bytes())
 
 
 def held_bytes(strategy: Any) -> int:
@@ -139,21 +140,35 @@ def held_bytes(strategy: Any) -> int:
         >>> held_bytes(model) - before
         0
     """
-    views, items = {}, 0
+    size = _Size()
     for found in held(strategy, "strategy", skip=STREAMS):
-        tensor = found.tensor
-        size = min(tensor.nbytes, tensor.untyped_storage().nbytes())
-        if found.is_item:
-            items += size
-        elif not found.is_list:
-            views[tensor.device, tensor.data_ptr(), tensor.shape, tensor.stride()] = size
-    return sum(views.values()) + items
+        size.add(found)
+    return size.bytes()
 
 
 def _several(model: BaseModel, samples: Sequence[tuple]) -> list[bool]:
     """Whether each sample's class has been learned from more than one sample."""
     counts = Counter(dict(zip(model.class_ids.tolist(), model.head.used("counts").tolist(), strict=True)))
     return [counts[int(item[1])] > 1 for item in samples]
+
+
+class _Size:
+    """Adds up the bytes of what is held: each view once, and no Python numbers."""
+
+    def __init__(self) -> None:
+        self.views: dict[tuple[Any, ...], int] = {}
+        self.items = 0
+
+    def add(self, found: Held) -> None:
+        tensor = found.tensor
+        size = min(tensor.nbytes, tensor.untyped_storage().nbytes())
+        if found.is_item:
+            self.items += size
+        elif not found.is_list:
+            self.views[tensor.device, tensor.data_ptr(), tensor.shape, tensor.stride()] = size
+
+    def bytes(self) -> int:
+        return sum(self.views.values()) + self.items
 
 
 class _Memory:

@@ -134,8 +134,9 @@ def _children(value: Any, path: str) -> Iterator[tuple[str, Any]]:
     if isinstance(value, types.FunctionType):
         for name, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=True):
             yield f"{path}.<closure>.{name}", cell
-        yield f"{path}.<defaults>", [value.__defaults__, value.__kwdefaults__]
-        yield f"{path}.__dict__", vars(value)
+        for name in ("__defaults__", "__kwdefaults__", "__dict__"):
+            if part := getattr(value, name):
+                yield f"{path}.{name}", part
         return
     if isinstance(value, types.CellType):
         yield from ((path, item) for item in gc.get_referents(value))
