@@ -34,7 +34,7 @@ def test_loss_falls_and_accuracy_is_above_chance(name, vit):
             losses.append(strategy.loss.item())
 
     evaluator = EvaluationPlugin(*f2ocl_metrics())
-    stream = class_incremental_stream("digits", groups=1, train_per_class=50, test_per_class=20)
+    stream = class_incremental_stream("digits", groups=1, train_per_class=50, test_per_class=10)
     strategy = BASELINES[name](backbone=vit, evaluator=evaluator, plugins=[Losses()])
     train_online(strategy, stream.train_stream)
     metrics = strategy.eval(stream.test_stream)

@@ -52,12 +52,12 @@ CASES = st.builds(
 
 
 def test_any_bad_minibatch_is_refused_and_leaves_no_trace(name, make, monkeypatch):
-    """Every kind once, and 8 cases drawn for each strategy."""
+    """Every kind once, and 4 cases drawn for each strategy."""
     monkeypatch.setattr(ClassRows, "MIN_CHUNK", 1)  # tables grow often
     number = list(STRATEGIES).index(name)
 
     @seed(number)
-    @settings(max_examples=8, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=4, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow])
     @given(CASES)
     def check(case):
         assert harm(make, case) is None

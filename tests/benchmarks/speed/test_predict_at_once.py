@@ -7,18 +7,18 @@ HOLDS = sum(is_due(batches, RidgeHead.judging.growth) for batches in range(1, SA
 """Mini-batches after which the heads are solved so that they can be judged, none of them among the turns."""
 
 
-def test_it_times_what_it_says(vit, monkeypatch):
+def test_it_times_what_it_says(small_vit, monkeypatch):
     solved, solve = [], RidgeHead.solve
     monkeypatch.setattr(RidgeHead, "solve", lambda *args: (solved.append(1), solve(*args))[1])
-    found = costs(vit, samples=SAMPLES, classes=3)
+    found = costs(small_vit, samples=SAMPLES, classes=3)
     assert set(found) == {*COLUMNS, "file MB"} and all(value > 0 for value in found.values())
     # Six heads in full, once beside the holds: what follows in the row is kept current, also in the file.
     assert len(solved) == 6 * (1 + HOLDS)
 
 
-def test_a_row_that_outgrows_its_solution_would_show(vit, monkeypatch):
+def test_a_row_that_outgrows_its_solution_would_show(small_vit, monkeypatch):
     monkeypatch.setattr("avalanche_f2ocl.heads.ridge.GROWTH", 1.0)
     solved, solve = [], RidgeHead.solve
     monkeypatch.setattr(RidgeHead, "solve", lambda *args: (solved.append(1), solve(*args))[1])
-    costs(vit, samples=SAMPLES, classes=3)
+    costs(small_vit, samples=SAMPLES, classes=3)
     assert len(solved) > 6 * (1 + HOLDS)
