@@ -16,8 +16,8 @@ from benchmarks.beyond.features import RECOMMENDED, WHOLE, Loaded, Pass, Trial, 
 from benchmarks.runs.runner import parse_args
 
 TABLE = "image_sizes"
-SHARES = {"1/2": 1 / 2, "5/7": 5 / 7, "1": 1.0, "9/7": 9 / 7}
-"""Sizes of images: 112, 160, 224 and 288 px for a ViT of 224 px."""
+SHARES = {"1/2": 1 / 2, "5/7": 5 / 7, "all": 1.0}
+"""Sizes of images: 112, 160 and 224 px for a ViT of 224 px."""
 CHOICES: dict[str, tuple[Pass, ...]] = {"one pass, quarters": (Pass(grid=2),), "as recommended": (WHOLE, RECOMMENDED)}
 VARIANTS = [f"{share} of the size, {choice}" for share, choice in product(SHARES, CHOICES)]
 

@@ -12,7 +12,7 @@ def loaded():
 
 
 def test_sizes_are_shares_of_the_backbone_s_own(loaded):
-    assert [backbone.image_size for backbone, *_ in loaded] == [16, 24, 32, 40]
+    assert [backbone.image_size for backbone, *_ in loaded] == [16, 24, 32]
 
 
 def test_all_sizes_see_the_same_images(loaded):
