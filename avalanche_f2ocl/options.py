@@ -120,7 +120,7 @@ class HeadOptions(Options):
             :class:`avalanche_f2ocl.heads.FeCAMHead`. All heads but ``"ncm"`` are solved at the first prediction after
             an update. A class of your own is also allowed, see docs/extending.md.
         head_features: ``"z"``, the embedding under prompts; ``"q"``, the embedding without; ``"zq"``, both;
-            ``"either"``, one head on each, where the head on z counts once it has proved better, see
+            ``"either"``, one head on each, where the head on z counts once it has proved to help, see
             :class:`avalanche_f2ocl.heads.EitherHead`; ``"layers"``, class token and mean patch after blocks, from
             the forward pass that gives z; ``"ensemble"``, these and the layers of the pass that gives q. Layers are
             shared by several heads, whose logits are added up.

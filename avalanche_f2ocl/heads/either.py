@@ -1,4 +1,4 @@
-"""Class means under prompts, used once they have proved better than class means without prompts."""
+"""Class means under prompts, used once they have proved to help class means without prompts."""
 
 from collections.abc import Sequence
 
@@ -11,16 +11,16 @@ from avalanche_f2ocl.heads.solution import Solution
 from avalanche_f2ocl.state.keys import key_scores
 
 DEVIATIONS = 2
-"""The number of standard deviations by which the first head must have been right more often."""
+"""The number of standard deviations by which both heads must have been right more often than the second alone."""
 
 
 class EitherHead(EnsembleHead):
-    r"""The second of two heads, joined by the first as soon as the first has proved better.
+    r"""The second of two heads, joined by the first as soon as the first has proved to help.
 
-    Before a mini-batch is learned, each head's class means classify its samples by cosine similarity, among those of
-    the mini-batch's classes that have been learned before. Let :math:`b` be the number of samples so far that only the
-    first head had right, and :math:`c` the number that only the second had right. The first head has half of the weight
-    while
+    Before a mini-batch is learned, its samples are classified by the cosine similarities to the second head's class
+    means, and by the sum of those of both heads, among those of the mini-batch's classes that have been learned before.
+    Let :math:`b` be the number of samples so far that were right only with the first head, and :math:`c` the number
+    that were right only without it. The first head has half of the weight while
 
     .. math:: b - c > 2 \sqrt{b + c}
 
@@ -31,7 +31,7 @@ class EitherHead(EnsembleHead):
         heads: two heads; the length of the vectors is the sum of the heads' numbers of features.
 
     Attributes:
-        first_alone, second_alone: b and c by class, ``(capacity,)`` int64.
+        helped, harmed: b and c by class, ``(capacity,)`` int64.
 
     Raises:
         ValueError: there are not two heads.
@@ -43,19 +43,19 @@ class EitherHead(EnsembleHead):
         [0.0, 1.0]
     """
 
-    first_alone: Tensor
-    second_alone: Tensor
+    helped: Tensor
+    harmed: Tensor
 
     def __init__(self, heads: Sequence[SumHead]) -> None:
         if len(heads) != 2:
             raise ValueError(f"heads: {len(heads)} heads; there must be two")
         super().__init__(heads, vote="equal")
-        self.register_rows("first_alone", dtype=torch.int64, summed=True)
-        self.register_rows("second_alone", dtype=torch.int64, summed=True)
+        self.register_rows("helped", dtype=torch.int64, summed=True)
+        self.register_rows("harmed", dtype=torch.int64, summed=True)
 
     @torch.no_grad()
     def judge(self, vectors: Tensor, rows: Tensor) -> None:
-        """Compares the heads on ``vectors (B, F)`` of the classes ``rows (B,)`` int64, before they are learned."""
+        """Compares both heads with the second on ``vectors (B, F)`` of classes ``rows (B,)`` int64, not yet learned."""
         self._count(vectors, rows, 1)
 
     @torch.no_grad()
@@ -63,20 +63,21 @@ class EitherHead(EnsembleHead):
         """Takes a mini-batch out as other heads do, and its verdict too, judged again by the remaining sums."""
         super().remove(vectors, rows, images)
         self._count(vectors, rows, -1)
-        for counts in (self.first_alone, self.second_alone):
+        for counts in (self.helped, self.harmed):
             counts.clamp_(min=0)
 
     def _count(self, vectors: Tensor, rows: Tensor, sign: int) -> None:
         known = self.counts[rows] > 0
         first, second = (
-            (rows[key_scores(part, head.means(rows), self.counts[rows]).argmax(1)] == rows) & known
+            key_scores(part, head.means(rows), self.counts[rows])
             for head, part in zip(self.heads, vectors.split(self.widths, dim=1), strict=True)
         )
-        self.first_alone.index_add_(0, rows, (first & ~second).long(), alpha=sign)
-        self.second_alone.index_add_(0, rows, (second & ~first).long(), alpha=sign)
+        both, alone = ((rows[scores.argmax(1)] == rows) & known for scores in (first + second, second))
+        self.helped.index_add_(0, rows, (both & ~alone).long(), alpha=sign)
+        self.harmed.index_add_(0, rows, (alone & ~both).long(), alpha=sign)
 
     def weights(self, solutions: Sequence[Solution] | None = None) -> Tensor:
-        """Weights of both heads, ``(2,)`` float64: a half each if the first has proved better, else 0 and 1."""
-        first, second = self.used("first_alone").sum(), self.used("second_alone").sum()
-        better = first - second > DEVIATIONS * (first + second).double().sqrt()
-        return torch.stack([0.5 * better, 1 - 0.5 * better]).double()
+        """Weights of both heads, ``(2,)`` float64: a half each if the first has proved to help, else 0 and 1."""
+        helped, harmed = self.used("helped").sum(), self.used("harmed").sum()
+        helps = helped - harmed > DEVIATIONS * (helped + harmed).double().sqrt()
+        return torch.stack([0.5 * helps, 1 - 0.5 * helps]).double()

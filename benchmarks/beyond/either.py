@@ -4,8 +4,8 @@
 
 F2OCL learns a stream once for each data set and seed. At its end the held-out images are predicted by class means under
 prompts, by those without, and by the sum of their similarities, of which F2OCL uses the last two. It goes by how many
-standard deviations class means under prompts were right more often before each mini-batch was learned; the table shows
-which numbers would have given the better choice. If interrupted, the command continues where it stopped.
+standard deviations the sum was right more often before each mini-batch was learned; the table shows which numbers would
+have given the better choice. If interrupted, the command continues where it stopped.
 """
 
 import argparse
@@ -46,15 +46,15 @@ def accuracy(model: F2OCLModel, benchmark: CLScenario, weights: tuple[float, flo
 
 
 def measure(args: argparse.Namespace) -> dict[str, float]:
-    """Accuracies by :data:`WEIGHTS` in per cent, and by how much the heads differed before learning."""
+    """Accuracies by :data:`WEIGHTS` in per cent, and how often prompts helped and harmed before learning."""
     benchmark, vit = make_stream(args), load_vit(args.backbone, args.weights, args.image_size)
     options: dict[str, Any] = {"seed": args.seed, **args.options}
     strategy = make_strategy(METHOD, backbone=vit, evaluator=None, **options)
     strategy.train(online_stream(benchmark.train_stream, strategy.train_mb_size), eval_streams=[])
     model = strategy.model
-    counts = [int(model.head.used(name).sum()) for name in ("first_alone", "second_alone")]
-    deviations = (counts[0] - counts[1]) / max(1, sum(counts)) ** 0.5
-    found = {"only under prompts": counts[0], "only without": counts[1], "deviations": round(deviations, 2)}
+    helped, harmed = (int(model.head.used(name).sum()) for name in ("helped", "harmed"))
+    deviations = (helped - harmed) / max(1, helped + harmed) ** 0.5
+    found = {"helped": helped, "harmed": harmed, "deviations": round(deviations, 2)}
     return found | {name: round(100 * accuracy(model, benchmark, by), 2) for name, by in WEIGHTS.items()}
 
 

@@ -4,8 +4,9 @@
 
 The streams are those of ``benchmarks.beyond.never_below``, whose runs of ``best()`` and of its frozen half count here,
 too; on streams without boundaries accuracy is measured at any time. Each method has a run of its own, so that its costs
-are not mixed with those of others. With ``--cache`` runs are faster and have no costs, so one seed is run without it.
-If interrupted, the command continues where it stopped. The tables go into benchmarks/README.md.
+are not mixed with those of others. With ``--cache`` runs are faster and have no costs; ``--costs`` measures only costs,
+for seeds that were run with a cache. If interrupted, the command continues where it stopped. The tables go into
+benchmarks/README.md.
 """
 
 import argparse
@@ -37,8 +38,12 @@ EVERY = {"cifar100-long-tailed": 500, "cifar100-si-blurry": 2000}
 
 
 def all_runs(results: Path, stream: str) -> Runs:
-    """The runs on a stream, and those of ``benchmarks.beyond.never_below`` with other seeds."""
+    """The runs on a stream with their costs, and those of ``benchmarks.beyond.never_below`` with other seeds."""
     runs = load_runs(results / TABLE / stream)
+    for key, timed in load_runs(results / TABLE / stream / "costs").items():
+        costs = {record["seed"]: {name: record[name] for name in (*COSTS, "device")} for record in timed}
+        for record in runs.get(key, []):
+            record |= costs.get(record["seed"], {})
     if stream in EVERY:  # of heads that learned alongside, only the last accuracy was noted
         runs = {key: [{"A_auc": None} | record for record in records] for key, records in runs.items()}
     for key, records in load_runs(results / NEVER_BELOW / stream).items():
@@ -89,7 +94,9 @@ def main() -> None:
         "--methods", nargs="+", choices=METHODS, default=[*ON_FROZEN_FEATURES, *TRAINED, *OURS], metavar="METHOD"
     )
     parser.add_argument("--precision", default="float32", choices=("bfloat16", "float32"), help="of the frozen ViT")
-    parser.add_argument("--cache", type=Path, help="folder for unprompted embeddings of earlier runs; no costs then")
+    fast = parser.add_mutually_exclusive_group()
+    fast.add_argument("--cache", type=Path, help="folder for unprompted embeddings of earlier runs; no costs then")
+    fast.add_argument("--costs", action="store_true", help="costs alone, of seeds that were run with a cache")
     parser.add_argument("--jobs", type=int, default=1, help="runs side by side, sharing the cores")
     parser.add_argument("--results", type=Path, default=RESULTS)
     args = parser.parse_args()
@@ -104,7 +111,8 @@ def main() -> None:
         if "--weights" in data[stream] and args.weights is None:
             parser.error(f"--weights: {stream} needs the ViT-Ti's")
     runs = [
-        [*data[stream], "--results", str(args.results), "--table", f"{TABLE}/{stream}", "--method", method]
+        [*data[stream], "--results", str(args.results), "--method", method]
+        + ["--table", f"{TABLE}/{stream}/costs" if args.costs else f"{TABLE}/{stream}"]
         + ["--seed", str(seed), "--options", json.dumps({"precision": args.precision})]
         + (["--every", str(EVERY[stream])] if stream in EVERY else [])
         + (["--cache", str(args.cache)] if args.cache else [])

@@ -11,12 +11,12 @@ def make(dim=3):
     return EitherHead([NCMHead(dim), NCMHead(dim)])
 
 
-def told(x, means, known, rows):
-    """Which samples are right among known classes of their mini-batch, sample by sample."""
+def told(x, means, known, rows, *parts):
+    """Which samples are right among known classes of their mini-batch by sums over parts of the vectors."""
     right = []
     for vector, row in zip(x, rows.tolist(), strict=True):
         candidates = [c for c in sorted(set(rows.tolist())) if c in known]
-        scores = [F.cosine_similarity(vector, means[c], dim=0).item() for c in candidates]
+        scores = [sum(F.cosine_similarity(vector[p], means[c][p], dim=0).item() for p in parts) for c in candidates]
         right.append(row in known and candidates[scores.index(max(scores))] == row)
     return right
 
@@ -25,24 +25,24 @@ def test_counts_are_those_of_a_loop(draw):
     x = torch.eye(3)[ROWS].repeat(1, 2) + torch.randn(60, 6, generator=draw)
     head = make()
     head.add_rows(3)
-    first_alone = second_alone = 0
+    helped = harmed = 0
     for start in range(0, 60, 4):  # classes come in turn, the last one twice: mini-batches of unequal classes
         part, rows = x[start : start + 4], ROWS[start : start + 4]
         seen, labels = x[:start], ROWS[:start]
         known = set(labels.tolist())
         means = {c: seen[labels == c].mean(0) for c in known}
-        first = told(part[:, :3], {c: m[:3] for c, m in means.items()}, known, rows)
-        second = told(part[:, 3:], {c: m[3:] for c, m in means.items()}, known, rows)
-        first_alone += sum(a and not b for a, b in zip(first, second, strict=True))
-        second_alone += sum(b and not a for a, b in zip(first, second, strict=True))
+        both = told(part, means, known, rows, slice(3), slice(3, 6))
+        alone = told(part, means, known, rows, slice(3, 6))
+        helped += sum(a and not b for a, b in zip(both, alone, strict=True))
+        harmed += sum(b and not a for a, b in zip(both, alone, strict=True))
         head.judge(part, rows)
         head.update(part, rows)
-    assert (head.first_alone.sum(), head.second_alone.sum()) == (first_alone, second_alone)
-    assert first_alone > 0 and second_alone > 0
+    assert (head.helped.sum(), head.harmed.sum()) == (helped, harmed)
+    assert helped > 0 and harmed > 0
 
 
 @pytest.mark.parametrize("better", [0, 1])
-def test_the_first_has_a_say_only_where_it_is_better(draw, better):
+def test_the_first_has_a_say_only_where_it_helps(draw, better):
     good = torch.eye(3)[ROWS] + 0.1 * torch.randn(60, 3, generator=draw)
     noise = torch.randn(60, 3, generator=draw)
     x = torch.cat([noise, good] if better else [good, noise], 1)
@@ -56,18 +56,18 @@ def test_the_first_has_a_say_only_where_it_is_better(draw, better):
     torch.testing.assert_close(head.logits(x), expected)
 
 
-@pytest.mark.parametrize(("first", "second", "weight"), [(4, 0, 0.0), (5, 0, 0.5), (20, 10, 0.0), (22, 10, 0.5)])
-def test_more_than_two_deviations_are_wanted(first, second, weight):
+@pytest.mark.parametrize(("helped", "harmed", "weight"), [(4, 0, 0.0), (5, 0, 0.5), (20, 10, 0.0), (22, 10, 0.5)])
+def test_more_than_two_deviations_are_wanted(helped, harmed, weight):
     head = make()
     head.add_rows(2)
-    head.first_alone[1], head.second_alone[0] = first, second
+    head.helped[1], head.harmed[0] = helped, harmed
     assert head.weights().tolist() == [weight, 1 - weight]
 
 
 def test_a_class_that_is_removed_takes_its_counts_along():
     head = make()
     head.add_rows(2)
-    head.first_alone[1] = 9
+    head.helped[1] = 9
     head.remove_row(1)
     assert head.weights().tolist() == [0, 1]
 

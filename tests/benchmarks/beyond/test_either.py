@@ -19,7 +19,7 @@ def test_the_command_writes_a_row_for_each_run(tmp_path, monkeypatch, capsys):
     assert len(rows) == 2
     for seed in (1, 2):
         found = json.loads((tmp_path / "either" / f"digits-s{seed}.json").read_text())
-        a, b = found["only under prompts"], found["only without"]
+        a, b = found["helped"], found["harmed"]
         assert abs(found["deviations"] - (a - b) / max(1, a + b) ** 0.5) < 0.01
         assert rows[seed - 1].endswith("both |" if found["deviations"] > 2 else "without |")
 

@@ -37,6 +37,15 @@ def test_with_a_cache_f2ocl_learns_alongside(monkeypatch, tmp_path):
     assert heads == {"f2ocl-either": {"f2ocl": {"head_features": METHODS["f2ocl"][1]["head_features"]}}}
 
 
+def test_costs_have_a_folder_of_their_own(monkeypatch, tmp_path):
+    asked = []
+    monkeypatch.setattr(rivals, "launch_all", lambda runs, jobs, publish: asked.extend(runs))
+    monkeypatch.setattr(sys, "argv", ["rivals", "--streams", "digits", "--methods", "f2ocl", "--seeds", "4", "--costs"])
+    rivals.main()
+    [run] = map(runner.parse_args, asked)
+    assert run.table == "rivals/digits/costs" and run.cache is None and not run.heads
+
+
 @pytest.mark.parametrize(
     "arguments, message",
     [
@@ -57,10 +66,11 @@ def test_a_row_for_each_method_and_a_column_for_each_stream(tmp_path, capsys):
         path.parent.mkdir(parents=True, exist_ok=True)
         values = {"dataset": "d", "backbone": "b", "method": method, "seed": seed, **figures}
         costs = {"train_seconds_per_1000": 2.0, "test_seconds_per_1000": 1.5, "kept_bytes": 3_000_000, "device": "cpu"}
-        path.write_text(json.dumps(values | costs))
+        path.write_text(json.dumps(costs | values))
 
     for seed, accuracy in ((3, 50.0), (4, 52.0)):
-        record("digits", "vit-ncm", seed, A_n=accuracy, F_n=1.0)
+        record("digits", "vit-ncm", seed, A_n=accuracy, F_n=1.0, kept_bytes=None)
+    record("digits/costs", "vit-ncm", 4, A_n=0.0, F_n=0.0, kept_bytes=4_000_000, device="other")
     record("cifar100-si-blurry", "f2ocl-best", 3, A_auc=60.0, A_last=55.0)
     record("digits", "f2ocl-best", 3, "never_below", A_n=99.0, F_n=0.0)
     record("digits", "vit-ncm", 5, "never_below", A_n=0.0, F_n=0.0)  # is in the table itself
@@ -73,4 +83,4 @@ def test_a_row_for_each_method_and_a_column_for_each_stream(tmp_path, capsys):
     assert printed[2] == "| f2ocl | - | - / 58.00 (1) |"
     assert printed[3] == "| vit-ncm | 51.00 ± 1.41 / 1.00 ± 0.00 (2) | - |"
     assert printed[4] == "| f2ocl-best | 99.00 / 0.00 (1) | 60.00 / 56.00 ± 1.41 (2) |"
-    assert printed[-2:] == ["| vit-ncm | 2 / 1.5 / 3 | - |", "| f2ocl-best | - / - / - | 2 / 1.5 / 3 |"]
+    assert printed[-2:] == ["| vit-ncm | 2 / 1.5 / 4 | - |", "| f2ocl-best | - / - / - | 2 / 1.5 / 3 |"]
