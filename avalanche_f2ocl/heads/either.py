@@ -10,7 +10,7 @@ from avalanche_f2ocl.heads.head import SumHead
 from avalanche_f2ocl.heads.solution import Solution
 from avalanche_f2ocl.state.keys import key_scores
 
-DEVIATIONS = 2
+DEVIATIONS = 3
 """The number of standard deviations by which both heads must have been right more often than the second alone."""
 
 
@@ -22,10 +22,10 @@ class EitherHead(EnsembleHead):
     Let :math:`b` be the number of samples so far that were right only with the first head, and :math:`c` the number
     that were right only without it. The first head has half of the weight while
 
-    .. math:: b - c > 2 \sqrt{b + c}
+    .. math:: b - c > 3 \sqrt{b + c}
 
-    which is McNemar's test at about the level of 0.02. Absent classes are no candidates: otherwise a head whose sums of
-    old classes are stale would look better on present classes.
+    which is McNemar's test at about the level of 0.001. Absent classes are no candidates: otherwise a head whose sums
+    of old classes are stale would look better on present classes.
 
     Args:
         heads: two heads; the length of the vectors is the sum of the heads' numbers of features.

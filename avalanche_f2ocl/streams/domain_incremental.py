@@ -16,7 +16,7 @@ from avalanche_f2ocl.streams.class_incremental import make_benchmark
 
 
 def domain_incremental_stream(
-    dataset: str | PathLike | Mapping[str, str | PathLike],
+    dataset: str | PathLike | Mapping[str, str | PathLike] | DomainFiles,
     domains: Sequence[str] | None = None,
     seed: int = 0,
     train_per_class: int | None = None,
@@ -30,7 +30,7 @@ def domain_incremental_stream(
 
     Args:
         dataset: folder, zip or tar with ``<domain>/train/<class>/*`` and ``<domain>/test/<class>/*``; or a dict of
-            folders, zips and tars by domain.
+            folders, zips and tars by domain; or files that have been listed.
         domains: names of domains in order, all or some; by default all, in an order drawn from the seed.
         seed: seed of this order, and of the order of the training samples within a domain.
         train_per_class, test_per_class: number of images kept of each class in each domain, the same images for every
@@ -52,7 +52,7 @@ def domain_incremental_stream(
         ['sketch', 'photo', 'cartoon', 'art_painting']
     """
     options, per_class = Loading(**loading), per_class_counts(train_per_class, test_per_class)
-    files = DomainFiles(dataset)
+    files = dataset if isinstance(dataset, DomainFiles) else DomainFiles(dataset)
     names = _in_order(files.domain_names, domains, seed)
     chosen = {split: keep_per_class(files.groups(split), per_class[split], split) for split in SPLITS}
     data = load_listed(files, chosen, options)

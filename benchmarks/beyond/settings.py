@@ -9,6 +9,7 @@ stopped.
 
 import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean
 
@@ -35,11 +36,11 @@ VARIANTS = {
 }
 
 
-def add_data_arguments(parser: argparse.ArgumentParser) -> None:
+def add_data_arguments(parser: argparse.ArgumentParser, datasets: Sequence[str] = DATASETS) -> None:
     """Where the data sets and the weights are, which of them, and where results go."""
     parser.add_argument("--data-dir", type=Path, required=True, help="where cifar100.zip, caltech101.zip, pacs.zip are")
     parser.add_argument("--weights", required=True, help="local checkpoint of the ViT-Ti")
-    parser.add_argument("--datasets", nargs="+", choices=DATASETS, default=DATASETS)
+    parser.add_argument("--datasets", nargs="+", choices=datasets, default=datasets)
     parser.add_argument("--results", type=Path, default=RESULTS)
 
 
@@ -56,6 +57,7 @@ def data_of(args: argparse.Namespace) -> dict[str, list[str]]:
         + ["--train-per-class", "100", "--held-out", "40"],
         "caltech101": part("caltech101", 12, 4),
         "pacs": part("pacs", 240, 120, "--stream", "classes-of-domains", "--groups", "7"),
+        "pacs-domains": part("pacs", 40, 15, "--stream", "domains"),
         "cifar100": part("cifar100", 40, 20),
     }
 

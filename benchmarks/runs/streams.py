@@ -30,13 +30,15 @@ def make_stream(args: argparse.Namespace) -> CLScenario:
         if args.held_out:
             data = held_out(data[0], args.train_per_class, args.held_out)
         return class_incremental_stream(data, args.groups, args.seed)
+    if args.stream == "domains":
+        if args.held_out:
+            data, per_class = HeldOutDomains(data, args.train_per_class), (args.train_per_class, args.held_out)
+        return domain_incremental_stream(data, None, args.seed, *per_class, fit=args.fit)
     if args.held_out:
         train = datasets.load(data, train_per_class=args.train_per_class + args.held_out, fit=args.fit, in_memory=True)
         data, per_class = held_out(train.train, args.train_per_class, args.held_out), (None, None)
     if args.stream == "groups":
         return class_incremental_stream(data, args.groups, args.seed, *per_class, fit=args.fit)
-    if args.stream == "domains":
-        return domain_incremental_stream(data, None, args.seed, *per_class, fit=args.fit)
     train_per_class, test_per_class = per_class
     make = BOUNDARY_FREE[args.stream]
     per_class = {"train_per_class": train_per_class, "test_per_class": test_per_class}
@@ -48,6 +50,20 @@ def whole(files: DomainFiles, fit: Fit = "auto") -> tuple[ImageTensors, ImageTen
     everything = {split: torch.arange(len(labels)) for split, labels in files.labels.items()}
     data = load_listed(files, everything, Loading(fit=fit, in_memory=True))
     return data.train, data.test
+
+
+class HeldOutDomains(DomainFiles):
+    """Domains with training images alone: ``per_class`` of each class and domain, and all others as test images."""
+
+    def __init__(self, dataset: str, per_class: int) -> None:
+        super().__init__(dataset)
+        kept = datasets.keep_per_class(self.groups("train"), per_class, "held-out")
+        rest = torch.ones(len(self.labels["train"]), dtype=torch.bool)
+        rest[kept] = False
+        parts = {"train": kept, "test": rest.nonzero().squeeze(1)}
+        self.images = {split: self.chosen("train", part) for split, part in parts.items()}
+        for by_split in (self.domains, self.labels):
+            by_split |= {split: by_split["train"][part] for split, part in parts.items()}
 
 
 def held_out(train: ImageTensors, per_class: int, count: int) -> tuple[ImageTensors, ImageTensors]:

@@ -56,8 +56,8 @@ def test_the_first_has_a_say_only_where_it_helps(draw, better):
     torch.testing.assert_close(head.logits(x), expected)
 
 
-@pytest.mark.parametrize(("helped", "harmed", "weight"), [(4, 0, 0.0), (5, 0, 0.5), (20, 10, 0.0), (22, 10, 0.5)])
-def test_more_than_two_deviations_are_wanted(helped, harmed, weight):
+@pytest.mark.parametrize(("helped", "harmed", "weight"), [(9, 0, 0.0), (10, 0, 0.5), (30, 10, 0.5), (29, 11, 0.0)])
+def test_more_than_three_deviations_are_wanted(helped, harmed, weight):
     head = make()
     head.add_rows(2)
     head.helped[1], head.harmed[0] = helped, harmed
@@ -67,7 +67,7 @@ def test_more_than_two_deviations_are_wanted(helped, harmed, weight):
 def test_a_class_that_is_removed_takes_its_counts_along():
     head = make()
     head.add_rows(2)
-    head.helped[1] = 9
+    head.helped[1] = 10
     head.remove_row(1)
     assert head.weights().tolist() == [0, 1]
 

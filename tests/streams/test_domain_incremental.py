@@ -5,6 +5,7 @@ from avalanche.training.plugins import EvaluationPlugin
 from PIL import Image
 
 from avalanche_f2ocl import ViTNCM, domain_incremental_stream, f2ocl_metrics
+from avalanche_f2ocl.datasets.domains import DomainFiles
 from avalanche_f2ocl.evaluation.by_groups import run_online
 from tests.helpers import as_tensors
 
@@ -65,6 +66,13 @@ def test_domains_by_name(folder):
             domain_incremental_stream(folder, wrong)
     with pytest.raises(TypeError, match="nonsense"):
         domain_incremental_stream(folder, nonsense=1)
+
+
+def test_files_that_have_been_listed(folder):
+    one, other = (domain_incremental_stream(dataset, seed=1, image_size=8) for dataset in (folder, DomainFiles(folder)))
+    assert one.domain_names == other.domain_names
+    for here, there in zip(one.train_stream, other.train_stream, strict=True):
+        assert torch.equal(as_tensors(here)[0], as_tensors(there)[0])
 
 
 def test_the_disk_gives_what_memory_does(folder):

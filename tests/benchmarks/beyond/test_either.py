@@ -21,7 +21,7 @@ def test_the_command_writes_a_row_for_each_run(tmp_path, monkeypatch, capsys):
         found = json.loads((tmp_path / "either" / f"digits-s{seed}.json").read_text())
         a, b = found["helped"], found["harmed"]
         assert abs(found["deviations"] - (a - b) / max(1, a + b) ** 0.5) < 0.01
-        assert rows[seed - 1].endswith("both |" if found["deviations"] > 2 else "without |")
+        assert rows[seed - 1].endswith("both |" if found["deviations"] > 3 else "without |")
 
 
 def test_the_weights_are_those_asked_for():

@@ -18,7 +18,7 @@ KEYS = {
 def arguments(method, results, *more):
     return [
         "--table", "t", "--method", method, "--dataset", "digits", "--backbone", "micro_vit", "--groups", "5",
-        "--train-per-class", "4", "--test-per-class", "2", "--quiet", "--results", str(results), *more,
+        "--train-per-class", "6", "--test-per-class", "5", "--quiet", "--results", str(results), *more,
     ]  # fmt: skip
 
 
@@ -28,9 +28,10 @@ RUN = [*(name for name in METHODS if name not in ON_FROZEN_FEATURES), "ranpac-ta
 
 @pytest.mark.parametrize("method", RUN)
 def test_a_run_is_one_file_with_predictions_beside_it(method, tmp_path):
+    few = ["--train-per-class", "4", "--test-per-class", "2"]
     # A ridge regression on fewer features is solved sooner.
     more = ["--options", '{"projection": 40}'] if "ridge" in method or "best" in method or "ranpac" in method else []
-    runner.main(arguments(method, tmp_path, *more))
+    runner.main(arguments(method, tmp_path, *few, *more))
     path = tmp_path / "t" / f"{method}-digits-micro_vit-s0.json"
     record = json.loads(path.read_text())
     assert set(record) == KEYS and record["method"] == method

@@ -79,3 +79,15 @@ def test_answers_on_domains_stand_in_one_order_for_all_seeds(domains, tmp_path):
         found.append((benchmark.domain_names, *map(list, by_class(answers, benchmark))))
     assert len({tuple(names) for names, *_ in found}) == 2
     assert all(rest == list(found[0][1:]) for _, *rest in found)
+
+
+def test_held_out_images_of_domains_are_training_images_of_all_classes(domains, tmp_path):
+    more = ["--dataset", str(domains), "--stream", "domains", "--train-per-class", "4", "--held-out", "2"]
+    benchmark = streams.make_stream(runner.parse_args([*arguments("vit-ncm", tmp_path), *more]))
+    both = {}
+    for name, group, part in zip(benchmark.domain_names, benchmark.train_stream, benchmark.test_stream, strict=True):
+        train, test = levels(group), levels(part)
+        assert len(train) == 8 and len(test) == 4 and not train & test
+        assert list(part.dataset.targets).count(0) == 2
+        both[name] = train | test
+    assert both == {"dark": {*range(0, 60, 5)}, "light": {*range(90, 150, 5)}}
