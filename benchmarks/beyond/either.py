@@ -23,7 +23,7 @@ from avalanche_f2ocl.heads.either import DEVIATIONS
 from avalanche_f2ocl.models.f2ocl import F2OCLModel
 from avalanche_f2ocl.streams.online import online_stream
 from benchmarks.beyond.encoded import write_once
-from benchmarks.beyond.settings import DATASETS, add_data_arguments, data_of
+from benchmarks.beyond.settings import DATASETS, DOMAINS, add_data_arguments, data_of
 from benchmarks.runs import runner
 from benchmarks.runs.methods import make_strategy
 from benchmarks.runs.streams import make_stream
@@ -76,7 +76,7 @@ def publish(results: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    add_data_arguments(parser, (*DATASETS, "pacs-domains"))
+    add_data_arguments(parser, (*DATASETS, DOMAINS))
     parser.add_argument("--seeds", nargs="+", type=int, default=[11, 12, 13])
     parser.add_argument("--precision", default="float32", choices=("bfloat16", "float32"), help="of the frozen ViT-Ti")
     args = parser.parse_args()

@@ -20,6 +20,8 @@ from benchmarks.runs.tables import load_runs, to_readme, write_rows
 TABLE = "settings"
 BEST = "f2ocl-best"
 DATASETS = ("digits", "caltech101", "pacs", "cifar100")
+DOMAINS = "pacs-domains"
+"""PACS as a stream of domains, which the search for these settings leaves out."""
 VARIANTS = {
     "as recommended": (BEST, {}),
     "an untrained prompt": ("random-prompt-best", {}),
@@ -57,7 +59,7 @@ def data_of(args: argparse.Namespace) -> dict[str, list[str]]:
         + ["--train-per-class", "100", "--held-out", "40"],
         "caltech101": part("caltech101", 12, 4),
         "pacs": part("pacs", 240, 120, "--stream", "classes-of-domains", "--groups", "7"),
-        "pacs-domains": part("pacs", 40, 15, "--stream", "domains"),
+        DOMAINS: part("pacs", 40, 15, "--stream", "domains"),
         "cifar100": part("cifar100", 40, 20),
     }
 
