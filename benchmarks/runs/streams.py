@@ -4,6 +4,7 @@ import argparse
 
 import torch
 from avalanche.benchmarks import CLScenario
+from torch import Tensor
 
 from avalanche_f2ocl import class_incremental_stream, datasets, domain_incremental_stream
 from avalanche_f2ocl.datasets.domains import DomainFiles
@@ -52,15 +53,20 @@ def whole(files: DomainFiles, fit: Fit = "auto") -> tuple[ImageTensors, ImageTen
     return data.train, data.test
 
 
+def kept_and_rest(labels: Tensor, per_class: int) -> tuple[Tensor, Tensor]:
+    """Indices of ``per_class`` images of each of the ``labels (N,)``, and of all others."""
+    kept = datasets.keep_per_class(labels, per_class, "held-out")
+    rest = torch.ones(len(labels), dtype=torch.bool)
+    rest[kept] = False
+    return kept, rest.nonzero().squeeze(1)
+
+
 class HeldOutDomains(DomainFiles):
     """Domains with training images alone: ``per_class`` of each class and domain, and all others as test images."""
 
     def __init__(self, dataset: str, per_class: int) -> None:
         super().__init__(dataset)
-        kept = datasets.keep_per_class(self.groups("train"), per_class, "held-out")
-        rest = torch.ones(len(self.labels["train"]), dtype=torch.bool)
-        rest[kept] = False
-        parts = {"train": kept, "test": rest.nonzero().squeeze(1)}
+        parts = dict(zip(("train", "test"), kept_and_rest(self.groups("train"), per_class), strict=True))
         self.images = {split: self.chosen("train", part) for split, part in parts.items()}
         for by_split in (self.domains, self.labels):
             by_split |= {split: by_split["train"][part] for split, part in parts.items()}
@@ -69,9 +75,6 @@ class HeldOutDomains(DomainFiles):
 def held_out(train: ImageTensors, per_class: int, count: int) -> tuple[ImageTensors, ImageTensors]:
     """``per_class`` training images of each class, and ``count`` other images of it instead of the test images."""
     labels = torch.tensor(train.targets)
-    chosen = datasets.keep_per_class(labels, per_class, "held-out")
-    rest = torch.ones(len(labels), dtype=torch.bool)
-    rest[chosen] = False
-    others = rest.nonzero().squeeze(1)
+    chosen, others = kept_and_rest(labels, per_class)
     others = others[datasets.keep_per_class(labels[others], count, "held-out")]
     return tuple(ImageTensors(train.images[part], labels[part]) for part in (chosen, others))
