@@ -3,8 +3,7 @@
     python -m benchmarks.beyond.image_sizes --data-dir DIR --weights vit_tiny_patch16_224.safetensors
 
 Held-out training images, as in ``benchmarks.beyond.features``, with an untrained prompt. Sizes are shares of the size
-that the backbone was trained at, 224 px (digits: 32 px), and a pass takes about as much time as it has patches.
-Accuracy is in per cent.
+that the backbone was trained at, 224 px (digits: 32 px). Accuracy is in per cent.
 """
 
 from collections.abc import Sequence
@@ -25,10 +24,10 @@ VARIANTS = [f"{share} of the size, {choice}" for share, choice in product(SHARES
 def load_sizes(arguments: Sequence[str], precision: Precision) -> list[Loaded]:
     """The same images for backbones of all sizes, in the order of ``SHARES``."""
     args = parse_args([*arguments, "--table", TABLE, "--method", "f2ocl"])
-    own, *images = load(arguments, precision)
-    side = load_backbone(args.backbone, args.weights).image_size
+    _, *images = load(arguments, precision)
+    own = load_backbone(args.backbone, args.weights)
     patch = own.vit.patch_embed.patch_size[0]
-    sizes = [patch * round(share * side / patch) for share in SHARES.values()]
+    sizes = [patch * round(share * own.image_size / patch) for share in SHARES.values()]
     return [(load_backbone(args.backbone, args.weights, size, precision=precision), *images) for size in sizes]
 
 
