@@ -11,7 +11,9 @@ from avalanche_f2ocl.heads.solution import Solution
 from avalanche_f2ocl.state.keys import key_scores
 
 DEVIATIONS = 3
-"""The number of standard deviations by which both heads must have been right more often than the second alone."""
+"""The number of standard deviations by which both heads must have been right more often than the second alone.
+
+The counts are looked at after every mini-batch, so two deviations would often be reached by chance at some time."""
 
 
 class EitherHead(EnsembleHead):
@@ -24,8 +26,10 @@ class EitherHead(EnsembleHead):
 
     .. math:: b - c > 3 \sqrt{b + c}
 
-    which is McNemar's test at about the level of 0.001. Absent classes are no candidates: otherwise a head whose sums
-    of old classes are stale would look better on present classes.
+    which is McNemar's test at about the level of 0.001 for each look at the counts. If the first head helped and harmed
+    equally often, it would be used at some time in about 2 of 100 streams with 300 samples that are right under one
+    head only; with two deviations, in 20. Absent classes are no candidates: otherwise a head whose sums of old classes
+    are stale would look better on present classes.
 
     Args:
         heads: two heads; the length of the vectors is the sum of the heads' numbers of features.

@@ -4,8 +4,9 @@
 
 F2OCL learns a stream once for each data set and seed. At its end the held-out images are predicted by class means under
 prompts, by those without, and by the sum of their similarities, of which F2OCL uses the last two. It goes by how many
-standard deviations the sum was right more often before each mini-batch was learned; the table shows which numbers would
-have given the better choice. If interrupted, the command continues where it stopped.
+standard deviations the sum was right more often before each mini-batch was learned; the first table shows which numbers
+would have given the better choice. The second shows how often prompts that bring nothing would be used at some time of
+a stream, since the counts are looked at after every mini-batch. If interrupted, the command continues where it stopped.
 """
 
 import argparse
@@ -16,6 +17,7 @@ from typing import Any
 
 import torch
 from avalanche.benchmarks import CLScenario
+from torch.nn import functional as F
 from torch.utils.data import DataLoader
 
 from avalanche_f2ocl.backbone.weights import load_vit
@@ -32,6 +34,10 @@ from benchmarks.runs.tables import to_readme, write_rows
 TABLE, METHOD = "either", "f2ocl-either"
 WEIGHTS = {"under prompts": (1.0, 0.0), "without": (0.0, 1.0), "both": (0.5, 0.5)}
 """Of the two heads, by the names of their accuracies."""
+NUMBERS = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5)
+"""Numbers of standard deviations whose chances are compared."""
+LENGTHS = (30, 100, 300, 1000)
+"""Numbers of samples that are right under one head only."""
 
 
 def accuracy(model: F2OCLModel, benchmark: CLScenario, weights: tuple[float, float]) -> float:
@@ -58,8 +64,30 @@ def measure(args: argparse.Namespace) -> dict[str, float]:
     return found | {name: round(100 * accuracy(model, benchmark, by), 2) for name, by in WEIGHTS.items()}
 
 
+def chance_of_use(deviations: float, samples: int) -> float:
+    r"""Probability that prompts which help and harm equally often are used at some time of a stream.
+
+    After n of the samples that are right under one head only, b - c is a symmetric random walk of n steps. Each number
+    of samples is looked at.
+
+    Args:
+        deviations: number k of standard deviations; prompts are used while b - c > k sqrt(n).
+        samples: the largest n.
+
+    Example:
+        >>> chance_of_use(1.0, 2)  # both of two samples
+        0.25
+    """
+    differences = torch.arange(-samples, samples + 1)
+    unused = (differences == 0).double()
+    for n in range(1, samples + 1):
+        up, down = F.pad(unused[:-1], (1, 0)), F.pad(unused[1:], (0, 1))
+        unused = (up + down) / 2 * (differences <= deviations * n**0.5)
+    return 1 - unused.sum().item()
+
+
 def publish(results: Path) -> None:
-    """Writes the table of results so far."""
+    """Writes the tables of results so far and of chances."""
     rows = []
     for path in sorted((results / TABLE).glob("*-s*.json")):
         data, _, seed = path.stem.rpartition("-s")
@@ -69,7 +97,12 @@ def publish(results: Path) -> None:
         rows[-1] |= {"chosen": chosen}
     if not rows:
         return
-    text = write_rows(results / TABLE, "table", rows)
+    chances = [
+        {"deviations": f"{k:g}"} | {f"{n} samples": f"{100 * chance_of_use(k, n):.1f}" for n in LENGTHS}
+        for k in NUMBERS
+    ]
+    tables = {"table": rows, "chances": chances}
+    text = "\n\n".join(write_rows(results / TABLE, name, lines) for name, lines in tables.items())
     print(text)
     to_readme(results, TABLE, text)
 

@@ -1,5 +1,8 @@
 import json
 import sys
+from itertools import accumulate, product
+
+import pytest
 
 from avalanche_f2ocl import F2OCLStrategy
 from avalanche_f2ocl.streams.online import online_stream
@@ -43,3 +46,28 @@ def test_the_weights_are_those_asked_for():
         either.accuracy(trained["either"], benchmark, either.WEIGHTS[n]) for n in ("under prompts", "without")
     )
     assert first == share(trained["z"]) and second == share(ncm.model)
+
+
+@pytest.mark.parametrize("deviations", [1, 2, 2.5])
+def test_the_chance_of_use_is_that_of_all_sequences(deviations):
+    walks = [list(accumulate(steps)) for steps in product((-1, 1), repeat=12)]
+    used = [any(b_less_c > deviations * n**0.5 for n, b_less_c in enumerate(walk, 1)) for walk in walks]
+    assert abs(either.chance_of_use(deviations, 12) - sum(used) / len(used)) < 1e-12
+    assert 0 < sum(used) < len(used)
+
+
+def test_chances_are_written_below_the_runs(tmp_path, capsys):
+    (tmp_path / "either").mkdir()
+    found = {"helped": 1, "harmed": 0, "deviations": 1.0, "without": 50.0}
+    (tmp_path / "either" / "digits-s1.json").write_text(json.dumps(found))
+    either.publish(tmp_path)
+    runs, chances = capsys.readouterr().out.split("\n\n")[:2]
+    assert "| digits | 1 |" in runs
+    assert [line.split(" | ")[0] for line in chances.strip().splitlines()[2:]] == [
+        "| 1",
+        "| 1.5",
+        "| 2",
+        "| 2.5",
+        "| 3",
+        "| 3.5",
+    ]
