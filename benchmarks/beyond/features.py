@@ -157,16 +157,17 @@ def load(arguments: Sequence[str], precision: Precision) -> Loaded:
     return backbone, torch.stack([image for image, *_ in items]), labels, share
 
 
-def publish(results: Path, table: str, variants: Sequence[str]) -> None:
-    """Writes the table of results so far: means over seeds."""
+def publish(results: Path, table: str, variants: Sequence[str], more: Sequence[str] = ()) -> None:
+    """Writes the table of results so far: means over seeds, and their mean over data sets except ``more``."""
     found = {path.stem: json.loads(path.read_text()) for path in sorted((results / table).glob("*-s*.json"))}
     rows = []
     for variant in variants:
-        by_data = {name: [r[variant] for key, r in found.items() if key.startswith(name + "-s")] for name in DATASETS}
+        columns = (*DATASETS, *more)
+        by_data = {name: [r[variant] for key, r in found.items() if key.startswith(name + "-s")] for name in columns}
         if all(by_data.values()):
             means = {name: mean(values) for name, values in by_data.items()}
             figures = {name: f"{value:.2f}" for name, value in means.items()}
-            rows.append({"variant": variant, **figures, "mean": f"{mean(means.values()):.2f}"})
+            rows.append({"variant": variant, **figures, "mean": f"{mean(means[name] for name in DATASETS):.2f}"})
     if not rows:
         return
     text = write_rows(results / table, "table", rows)
@@ -180,6 +181,7 @@ def run(
     variants: Sequence[str],
     trials: Callable[[Any, int], dict[str, float]],
     load: Callable[[Sequence[str], Precision], Any] = load,
+    more: Sequence[str] = (),
 ) -> None:
     """Runs ``trials`` of all data sets and seeds that have no file yet, and writes the table of their accuracies.
 
@@ -189,9 +191,10 @@ def run(
         variants: what is tried, in the table's order.
         trials: gives accuracies by variant from what ``load`` gave and a seed.
         load: gives what a data set's trials need, from the runner's arguments and the precision.
+        more: data sets besides ``DATASETS``, left out of the mean.
     """
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
-    add_data_arguments(parser)
+    add_data_arguments(parser, (*DATASETS, *more))
     parser.add_argument("--seeds", nargs="+", type=int, default=[11, 12, 13])
     parser.add_argument("--precision", choices=get_args(Precision), default="auto", help="of the frozen ViT")
     args = parser.parse_args()
@@ -205,7 +208,7 @@ def run(
                 accuracy = trials(loaded, seed)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(json.dumps(accuracy, indent=1) + "\n")
-    publish(args.results, table, variants)
+    publish(args.results, table, variants, more)
 
 
 def trials(loaded: Loaded, seed: int) -> dict[str, float]:

@@ -22,6 +22,8 @@ BEST = "f2ocl-best"
 DATASETS = ("digits", "caltech101", "pacs", "cifar100")
 DOMAINS = "pacs-domains"
 """PACS as a stream of domains, which the search for these settings leaves out."""
+MANY = "cifar100-many"
+"""CIFAR-100 with more images a class, which only ``benchmarks.beyond.ceiling`` uses."""
 VARIANTS = {
     "as recommended": (BEST, {}),
     "an untrained prompt": ("random-prompt-best", {}),
@@ -61,6 +63,7 @@ def data_of(args: argparse.Namespace) -> dict[str, list[str]]:
         "pacs": part("pacs", 240, 120, "--stream", "classes-of-domains", "--groups", "7"),
         DOMAINS: part("pacs", 40, 15, "--stream", "domains"),
         "cifar100": part("cifar100", 40, 20),
+        MANY: part("cifar100", 100, 25),
     }
 
 

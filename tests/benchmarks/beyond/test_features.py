@@ -45,7 +45,7 @@ def test_the_recommended_pass_is_that_of_the_preset():
 
 
 def test_means_over_seeds_and_data_sets(tmp_path):
-    for i, dataset in enumerate(features.DATASETS):
+    for i, dataset in enumerate((*features.DATASETS, "another")):
         for seed in (1, 2):
             path = tmp_path / "features" / f"{dataset}-s{seed}.json"
             path.parent.mkdir(exist_ok=True)
@@ -54,3 +54,6 @@ def test_means_over_seeds_and_data_sets(tmp_path):
     rows = (tmp_path / "features" / "table.md").read_text().splitlines()
     assert len(rows) == 2 + len(features.VARIANTS)
     assert rows[2] == "| last 4 blocks, one head | 1.50 | 11.50 | 21.50 | 31.50 | 16.50 |"
+    features.publish(tmp_path, features.TABLE, list(features.VARIANTS), more=("another",))
+    rows = (tmp_path / "features" / "table.md").read_text().splitlines()
+    assert rows[2] == "| last 4 blocks, one head | 1.50 | 11.50 | 21.50 | 31.50 | 41.50 | 16.50 |"

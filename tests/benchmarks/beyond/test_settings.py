@@ -11,7 +11,7 @@ ARGS = argparse.Namespace(data_dir=Path("data"), weights="w")
 
 
 def test_the_search_sees_no_test_image():
-    assert set(settings.data_of(ARGS)) == {*settings.DATASETS, settings.DOMAINS}
+    assert set(settings.data_of(ARGS)) == {*settings.DATASETS, settings.DOMAINS, settings.MANY}
     for data in settings.data_of(ARGS).values():
         run = runner.parse_args([*data, "--table", "t", "--method", settings.BEST])
         assert run.held_out and run.test_per_class is None
