@@ -160,9 +160,9 @@ def load(arguments: Sequence[str], precision: Precision) -> Loaded:
 def publish(results: Path, table: str, variants: Sequence[str], more: Sequence[str] = ()) -> None:
     """Writes the table of results so far: means over seeds, and their mean over data sets except ``more``."""
     found = {path.stem: json.loads(path.read_text()) for path in sorted((results / table).glob("*-s*.json"))}
+    columns = [*DATASETS, *(name for name in more if any(key.startswith(name + "-s") for key in found))]
     rows = []
     for variant in variants:
-        columns = (*DATASETS, *more)
         by_data = {name: [r[variant] for key, r in found.items() if key.startswith(name + "-s")] for name in columns}
         if all(by_data.values()):
             means = {name: mean(values) for name, values in by_data.items()}

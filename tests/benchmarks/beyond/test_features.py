@@ -54,6 +54,6 @@ def test_means_over_seeds_and_data_sets(tmp_path):
     rows = (tmp_path / "features" / "table.md").read_text().splitlines()
     assert len(rows) == 2 + len(features.VARIANTS)
     assert rows[2] == "| last 4 blocks, one head | 1.50 | 11.50 | 21.50 | 31.50 | 16.50 |"
-    features.publish(tmp_path, features.TABLE, list(features.VARIANTS), more=("another",))
+    features.publish(tmp_path, features.TABLE, list(features.VARIANTS), more=("another", "none yet"))
     rows = (tmp_path / "features" / "table.md").read_text().splitlines()
     assert rows[2] == "| last 4 blocks, one head | 1.50 | 11.50 | 21.50 | 31.50 | 41.50 | 16.50 |"
