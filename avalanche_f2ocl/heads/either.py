@@ -27,7 +27,7 @@ class EitherHead(EnsembleHead):
     .. math:: b - c > 3 \sqrt{b + c}
 
     which is McNemar's test at about the level of 0.001 for each look at the counts. If the first head helped and harmed
-    equally often, it would be used at some time in about 2 of 100 streams with 300 samples that are right under one
+    equally often, it would be used at some time in at most 2 of 100 streams with 300 samples that are right under one
     head only; with two deviations, in 20. Absent classes are no candidates: otherwise a head whose sums of old classes
     are stale would look better on present classes.
 

@@ -65,10 +65,10 @@ def measure(args: argparse.Namespace) -> dict[str, float]:
 
 
 def chance_of_use(deviations: float, samples: int) -> float:
-    r"""Probability that prompts which help and harm equally often are used at some time of a stream.
+    """Probability that prompts which help and harm equally often are used at some time of a stream, at most.
 
-    After n of the samples that are right under one head only, b - c is a symmetric random walk of n steps. Each number
-    of samples is looked at.
+    After n of the samples that are right under one head only, b - c is a symmetric random walk of n steps. Here it is
+    looked at after every sample, not only after every mini-batch.
 
     Args:
         deviations: number k of standard deviations; prompts are used while b - c > k sqrt(n).
