@@ -22,7 +22,7 @@ from avalanche.training.plugins import EvaluationPlugin
 
 from avalanche_f2ocl import f2ocl_metrics
 from avalanche_f2ocl.backbone.weights import load_vit
-from avalanche_f2ocl.evaluation.anytime import run_anytime
+from avalanche_f2ocl.evaluation.anytime import area_under_curve, run_anytime
 from avalanche_f2ocl.evaluation.by_groups import run_online
 from avalanche_f2ocl.metrics.groups import AccuracyMatrix
 from avalanche_f2ocl.models.resolved import resolved
@@ -174,13 +174,15 @@ def run(args: argparse.Namespace) -> dict[str, tuple[dict, np.ndarray, np.ndarra
     records = {args.method: (record, *by_class(answers, benchmark))}
     for name, head in heads.items():
         predictions, labels = by_class(head, benchmark)
-        own = {"config": config | args.heads[name] | {"trained_with": args.method}, "seconds": result["seconds"]}
+        # What is not the head's own is the same for every head of the training, or was not measured.
+        own = result | {"config": config | args.heads[name] | {"trained_with": args.method}}
         if args.every is None:
             own |= {"T": in_per_cent(head.T)} | {figure: per_cent(value) for figure, value in head.figures.items()}
-            # What is the same for every head of the training, or was not measured.
-            own |= {"A_k": result["A_k"], "UB": None, "random_key": None}
+            own |= {"UB": None, "random_key": None}
         else:
-            own |= {"A_last": per_cent((predictions == labels).mean())}
+            area = area_under_curve(result["samples"], head.accuracies)
+            own |= {"accuracy": [per_cent(value) for value in head.accuracies]}
+            own |= {"A_auc": per_cent(area), "A_last": per_cent(head.accuracies[-1])}
         records[name] = {"method": name, **shared, **own}, predictions, labels
     return records
 

@@ -95,6 +95,7 @@ class SideHead(AccuracyMatrix):
 
     Attributes:
         figures: A_n, A_n_samples and F_n of the last evaluation.
+        accuracies: share of right answers of each evaluation so far.
         predictions, labels: of the last evaluation.
     """
 
@@ -102,6 +103,7 @@ class SideHead(AccuracyMatrix):
         super().__init__()
         self.plan, self.last = feature_plan(options, backbone), last
         self.head = make_head(options, self.plan.widths, seed)
+        self.accuracies: list[float] = []
 
     def after_training_iteration(self, strategy):
         self.head.add_rows(len(strategy.model.class_ids) - self.head.num_rows)
@@ -120,4 +122,5 @@ class SideHead(AccuracyMatrix):
 
     def values(self, stream: str, iterations: int) -> dict[str, float | None]:
         self.figures = super().values(stream, iterations)
+        self.accuracies.append(float(np.equal(self.predictions, self.labels).mean()))
         return {}

@@ -54,3 +54,15 @@ def test_z_is_noted_where_no_layers_are_asked_for(tmp_path):
     runner.main([*arguments("f2ocl", tmp_path / "one"), *options])
     found = records(tmp_path / "all")
     assert found["z"]["T"] == records(tmp_path / "one")["f2ocl"]["T"] != found["q"]["T"]
+
+
+def test_their_accuracy_at_any_time_is_that_of_strategies_of_their_own(tmp_path):
+    more = ["--options", json.dumps({"prompt_length": 3}), "--stream", "si-blurry", "--every", "20"]
+    heads = {"ncm": {"head_features": "z"}}
+    runner.main([*arguments("f2ocl-either", tmp_path / "all"), *more, "--heads", json.dumps(heads)])
+    runner.main([*arguments("f2ocl", tmp_path / "one"), *more])
+    found, alone = records(tmp_path / "all"), records(tmp_path / "one")["f2ocl"]
+    for figure in ("samples", "classes_seen", "accuracy", "A_auc", "A_last"):
+        assert found["ncm"][figure] == alone[figure], figure
+    assert found["ncm"]["accuracy"] != found["f2ocl-either"]["accuracy"]
+    assert answers(tmp_path / "all", "ncm") == answers(tmp_path / "one", "f2ocl")
