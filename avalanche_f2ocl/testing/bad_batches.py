@@ -84,7 +84,7 @@ def random_case(seed: int, kind: str | None = None) -> Case:
     def labels():
         return tuple(draw.randrange(CLASSES) for _ in range(draw.randint(2, 4)))
 
-    before = tuple(labels() for _ in range(draw.randint(0, 3)))
+    before = tuple(labels() for _ in range(draw.randint(0, 2)))
     return Case(before, labels(), labels(), kind or draw.choice(KINDS), draw.randrange(4), seed)
 
 

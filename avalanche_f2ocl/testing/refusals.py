@@ -42,11 +42,11 @@ WRONG: tuple[tuple[dict[str, Any], type[Exception]], ...] = (
 def a_bad_minibatch_is_named_and_nothing_changes(make: Make) -> None:
     """The images have a wrong dtype, rank or range, or the labels are no class ids."""
     digits = few_digits()
+    strategy = train_online(make(), digits.train_stream[:1])
+    before = learned(strategy.model)
+    images, labels = as_tensors(digits.train_stream[1])
+    strategy.is_training = True
     for spoil, error, message in SPOILT:
-        strategy = train_online(make(), digits.train_stream[:1])
-        before = learned(strategy.model)
-        images, labels = as_tensors(digits.train_stream[1])
-        strategy.is_training = True
         strategy.dataloader = [list(spoil(images[:10], labels[:10]))]
         with raises(error, message):
             strategy.training_epoch()

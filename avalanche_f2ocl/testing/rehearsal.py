@@ -8,13 +8,14 @@ from avalanche_f2ocl.testing.running import Make, few_digits, train_online
 
 
 def no_sample_is_kept(make: Make) -> None:
-    """No image, tokens or embedding are kept after mini-batches of ten and of one."""
+    """No image, tokens or embedding are kept after mini-batches of ten, and after more of one."""
     digits = few_digits()
-    samples = [item for experience in digits.train_stream[:2] for item in experience.dataset]
-    for batch_size in (10, 1):
-        strategy = make(evaluator=EvaluationPlugin(*f2ocl_metrics()))
-        train_online(strategy, digits.train_stream[:2], batch_size)
+    strategy = make(evaluator=EvaluationPlugin(*f2ocl_metrics()))
+    samples: list[tuple] = []
+    for experience, batch_size in zip(digits.train_stream, (10, 1), strict=False):
+        train_online(strategy, [experience], batch_size)
         strategy.eval(digits.test_stream[:2])
+        samples.extend(experience.dataset)
         report = check_rehearsal_free(strategy, samples)
         assert report.passed, str(report)
 
