@@ -38,22 +38,23 @@ EVERY = {"cifar100-long-tailed": 500, "cifar100-si-blurry": 2000}
 
 
 def all_runs(results: Path, stream: str) -> Runs:
-    """The runs on a stream with their costs, and those of ``benchmarks.beyond.never_below`` with other seeds."""
+    """The runs on a stream with their costs, and those of ``benchmarks.beyond.never_below`` with other seeds.
+
+    The latter measure accuracy by groups, so they do not count on streams without boundaries.
+    """
     runs = load_runs(results / TABLE / stream)
     for key, timed in load_runs(results / TABLE / stream / "costs").items():
         costs = {record["seed"]: {name: record[name] for name in (*COSTS, "device")} for record in timed}
         for record in runs.get(key, []):
             record |= costs.get(record["seed"], {})
-    if stream in EVERY:  # of heads that learned alongside, only the last accuracy was noted
-        runs = {key: [{"A_auc": None} | record for record in records] for key, records in runs.items()}
+    if stream in EVERY:
+        return runs
     for key, records in load_runs(results / NEVER_BELOW / stream).items():
         if key[2] not in ("vit-ridge-blocks", "f2ocl-best"):
             continue
         own = runs.setdefault(key, [])
         known = {record["seed"] for record in own}
-        for record in (record for record in records if record["seed"] not in known):
-            at_any_time = {"A_auc": None, "A_last": record["A_n"]} if stream in EVERY else {}
-            own.append(record | dict.fromkeys(COSTS) | at_any_time)
+        own += [record | dict.fromkeys(COSTS) for record in records if record["seed"] not in known]
         own.sort(key=lambda record: record["seed"])
     return runs
 

@@ -74,13 +74,14 @@ def test_a_row_for_each_method_and_a_column_for_each_stream(tmp_path, capsys):
     record("cifar100-si-blurry", "f2ocl-best", 3, A_auc=60.0, A_last=55.0)
     record("digits", "f2ocl-best", 3, "never_below", A_n=99.0, F_n=0.0)
     record("digits", "vit-ncm", 5, "never_below", A_n=0.0, F_n=0.0)  # is in the table itself
-    record("cifar100-si-blurry", "f2ocl-best", 5, "never_below", A_n=57.0, F_n=None)
-    record("cifar100-si-blurry", "f2ocl", 5, A_last=58.0)  # learned alongside another
+    record("cifar100-si-blurry", "f2ocl-best", 5, A_auc=61.0, A_last=57.0)
+    record("cifar100-si-blurry", "f2ocl-best", 4, "never_below", A_n=0.0, F_n=None)  # is not at any time
+    record("digits", "f2ocl-best", 4, "never_below", A_n=98.0, F_n=1.0)
     names = list(rivals.streams(argparse.Namespace(data_dir=Path("data"), weights="w")))
     rivals.publish(tmp_path, names)
     printed = capsys.readouterr().out.splitlines()
     assert printed[0] == "| method | digits | cifar100-si-blurry |"
-    assert printed[2] == "| f2ocl | - | - / 58.00 (1) |"
-    assert printed[3] == "| vit-ncm | 51.00 ± 1.41 / 1.00 ± 0.00 (2) | - |"
-    assert printed[4] == "| f2ocl-best | 99.00 / 0.00 (1) | 60.00 / 56.00 ± 1.41 (2) |"
+    assert printed[2] == "| vit-ncm | 51.00 ± 1.41 / 1.00 ± 0.00 (2) | - |"
+    best = "98.50 ± 0.71 / 0.50 ± 0.71 (2) | 60.50 ± 0.71 / 56.00 ± 1.41 (2)"
+    assert printed[3] == f"| f2ocl-best | {best} |"
     assert printed[-2:] == ["| vit-ncm | 2 / 1.5 / 4 | - |", "| f2ocl-best | - / - / - | 2 / 1.5 / 3 |"]
