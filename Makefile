@@ -49,7 +49,7 @@ test-sdist: .venv/.installed-test
 	tar -xzf dist/*.tar.gz -C .sdist --strip-components 1
 	cd .sdist && OMP_NUM_THREADS=1 ../$(RUN) -m pytest -n 2 --dist worksteal $(TESTS)
 
-# Without --no-compile pip would compile three times as many modules as are ever imported.
+# --no-compile: Python compiles a module when it is first imported, and most never are.
 .venv/.installed: setup.cfg pyproject.toml | .venv/bin/python
 	$(INSTALL) -e .
 	touch $@
